@@ -1,5 +1,7 @@
 #include "compiler/graph/constant_memo.h"
 
+#include <mutex>
+
 #include "compiler/graph/evaluate.h"
 
 namespace burnish {
@@ -8,6 +10,7 @@ ConstantPtr ConstantMemo::Transposed(const TensorType& type, const ConstantPtr& 
                                      const std::vector<int64_t>& perm) {
   // What remembers its parameters is another constant at the same place.
   if (data->origin() != nullptr) return TransposeConstant(type, *data, perm);
+  const std::lock_guard<std::mutex> lock(mutex_);
   const auto [known, is_new] = known_.try_emplace(
       {data->bytes().data(), data->bytes().size(), type.dtype, type.shape, perm});
   if (is_new) known->second = {data, TransposeConstant(type, *data, perm)};

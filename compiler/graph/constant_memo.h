@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@
 
 namespace burnish {
 
-// Keeps all that goes in. Not for threads.
+// Keeps all that goes in. For threads, one after the other: what one turns the other wants next.
 class ConstantMemo {
  public:
   // As TransposeConstant.
@@ -28,6 +29,7 @@ class ConstantMemo {
   struct Known {
     ConstantPtr data, turned;
   };
+  std::mutex mutex_;
   std::map<Key, Known> known_;
 };
 

@@ -3,6 +3,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <shared_mutex>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -39,12 +41,22 @@ class EachOnce : public ScheduleSource {
                                                   const Target& target) override {
     ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, FindOnce(task, target));
     // Not kept so: which forms there are grows from bound to bound.
+    const std::shared_lock<std::shared_mutex> lock(forms_mutex_);
     forms_.Prefer(task, found);
     return found;
   }
 
-  // Not while anybody asks.
-  WeightForms& forms() { return forms_; }
+  absl::Status AddForms(const BuiltModel& built) {
+    const std::unique_lock<std::shared_mutex> lock(forms_mutex_);
+    return forms_.Add(built);
+  }
+
+  absl::Status AddMeasuredForms(const ExtractedTask& task, const Target& target) {
+    ASSIGN_OR_RETURN(const std::vector<KnownSchedule> found, Find(task, target));
+    const std::unique_lock<std::shared_mutex> lock(forms_mutex_);
+    forms_.AddMeasured(task, found);
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<double> Estimate(const ExtractedTask& task, const std::string& trace,
                                   const Target& target) override {
@@ -52,24 +64,33 @@ class EachOnce : public ScheduleSource {
   }
 
  private:
+  struct Found {
+    std::mutex mutex;  // Held by who looks it up, so that a second one waits.
+    std::optional<std::vector<KnownSchedule>> schedules;
+  };
+
   absl::StatusOr<std::vector<KnownSchedule>> FindOnce(const ExtractedTask& task,
                                                       const Target& target) {
     const std::string key =
         absl::StrCat(task.is_looped ? "looped\n" : "\n", target.ToText(), "\n", task.workload);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (const auto known = found_.find(key); known != found_.end()) return known->second;
+    Found& found = FoundOf(key);
+    const std::lock_guard<std::mutex> lock(found.mutex);
+    if (!found.schedules.has_value()) {
+      ASSIGN_OR_RETURN(found.schedules, schedules_.Find(task, target));
     }
-    // A model has each workload once, so no two threads ask the same.
-    ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, schedules_.Find(task, target));
+    return *found.schedules;
+  }
+
+  Found& FoundOf(const std::string& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return found_.emplace(key, std::move(found)).first->second;
+    return found_[key];  // A map's elements stay where they are.
   }
 
   RecordedSchedules schedules_;
+  std::shared_mutex forms_mutex_;
   WeightForms forms_;
   std::mutex mutex_;
-  std::map<std::string, std::vector<KnownSchedule>> found_;
+  std::map<std::string, Found> found_;
 };
 
 }  // namespace
@@ -110,10 +131,13 @@ absl::Status BundleBuilder::KeepMeasuredForms(const Graph& graph, const BuildMod
                      return ModelTasks(graph, schedules, options);
                    }));
   for (const ExtractedTask& task : model.tasks) {
-    ASSIGN_OR_RETURN(const std::vector<KnownSchedule> found, source.Find(task, options.target));
-    source.forms().AddMeasured(task, found);
+    RETURN_IF_ERROR(source.AddMeasuredForms(task, options.target));
   }
   return absl::OkStatus();
+}
+
+void BundleBuilder::LookUpSchedules(const Graph& graph, const BuildModelOptions& options) {
+  ModelTasks(graph, parts_->schedules, options).IgnoreError();
 }
 
 absl::StatusOr<BuiltModel> BundleBuilder::Build(const Graph& graph,
@@ -131,7 +155,7 @@ absl::StatusOr<BuiltModel> BundleBuilder::BuildUnwritten(const Graph& graph,
                    parts_->Do(what, [&](ScheduleSource& schedules, Builder& builder) {
                      return burnish::BuildUnwritten(graph, schedules, builder, options);
                    }));
-  if (parts_->keeps_forms) RETURN_IF_ERROR(parts_->schedules.forms().Add(built));
+  if (parts_->keeps_forms) RETURN_IF_ERROR(parts_->schedules.AddForms(built));
   return built;
 }
 

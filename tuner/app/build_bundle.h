@@ -28,7 +28,7 @@ struct ScheduleFacts {
 // Builds models one after the other. What they have in common is made once: schedules of equal
 // workloads, and kernels that the model before had as well, by the builder program that it keeps.
 // Where `keeps_forms`, later models read weights in the forms of earlier ones (weight_forms.h). The
-// facts outlive it. Not for threads.
+// facts outlive it. Not for threads but for LookUpSchedules.
 class BundleBuilder {
  public:
   // `options`: what schedules are chosen by; those of a build may differ in layers' storage.
@@ -48,6 +48,9 @@ class BundleBuilder {
   // which is built later.
   absl::Status KeepMeasuredForms(const Graph& graph, const BuildModelOptions& options,
                                  const std::string& what);
+  // Looks up the schedules of a model that is built later; what fails here fails again there.
+  // Beside other calls: the builder program compiles one model meanwhile.
+  void LookUpSchedules(const Graph& graph, const BuildModelOptions& options);
 
  private:
   struct Parts;

@@ -1,6 +1,7 @@
 #include "tuner/app/build_range.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -81,6 +82,16 @@ absl::StatusOr<BuiltLadder> BuildLadder(const std::vector<LadderBounds>& ladder,
     const absl::StatusOr<Graph> variant = LoadNarrowed(graph, *least, loader);
     if (variant.ok()) RETURN_IF_ERROR(builder.KeepMeasuredForms(*variant, options, what));
   }
+  // While the builder compiles one bound, the schedules of the next one are looked up.
+  const auto start = [&](size_t i) {
+    return std::async(std::launch::async, [&, i] {
+      absl::StatusOr<Graph> variant = LoadNarrowed(graph, ladder[i], loader);
+      // Which layers are narrow is only known when the whole is built.
+      if (variant.ok() && !options.fastest_storage) builder.LookUpSchedules(*variant, options);
+      return variant;
+    });
+  };
+  std::future<absl::StatusOr<Graph>> next = start(0);
   ASSIGN_OR_RETURN(BuiltModel built, builder.BuildUnwritten(graph, of_whole, what));
   // Constants are shared where they are stored alike.
   BuildModelOptions as_whole = of_whole;
@@ -90,13 +101,14 @@ absl::StatusOr<BuiltLadder> BuildLadder(const std::vector<LadderBounds>& ladder,
   // What `submit` tunes: the greatest bounds.
   as_whole.require_tuned = false;
   std::vector<std::pair<LadderBounds, UnwrittenBundle>> variants;
-  for (const LadderBounds& bounds : ladder) {
-    const absl::StatusOr<Graph> variant = LoadNarrowed(graph, bounds, loader);
+  for (size_t i = 0; i < ladder.size(); ++i) {
+    const absl::StatusOr<Graph> variant = next.get();
+    if (i + 1 < ladder.size()) next = start(i + 1);
     // What the importer has no rule for at these bounds runs at larger ones; nor can any flag set a
     // size of an ONNX file that the importer has named itself.
     if (!variant.ok()) continue;
     ASSIGN_OR_RETURN(BuiltModel each, builder.BuildUnwritten(*variant, as_whole, what));
-    variants.emplace_back(bounds, std::move(each.unwritten));
+    variants.emplace_back(ladder[i], std::move(each.unwritten));
   }
   std::sort(variants.begin(), variants.end(),
             [](const auto& a, const auto& b) { return HasLessWork(a.first, b.first); });
