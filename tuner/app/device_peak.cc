@@ -38,6 +38,22 @@ double PeakFlops(const DeviceModel& device, const Program& workload, int threads
   return peak;
 }
 
+double PeakFlopsReading(const DeviceModel& device, NumberType type, int threads,
+                        double loads_per_operation) {
+  const auto is_byte = [](NumberType t) { return t == NumberType::kI8 || t == NumberType::kU8; };
+  const auto is_such = [&](NumberType t) { return t == type || (is_byte(t) && is_byte(type)); };
+  const bool widens = is_byte(type) || type == NumberType::kBf16 || type == NumberType::kF16;
+  double peak = 0;
+  for (const ComputeUnit& unit : device.units) {
+    // Sums in f16 are not what we compute.
+    if (unit.sum == NumberType::kF16) continue;
+    const bool is_float = unit.left == NumberType::kF32 && unit.right == NumberType::kF32;
+    if (!is_such(unit.left) && !is_such(unit.right) && !(widens && is_float)) continue;
+    peak = std::max(peak, PeakFlops(device, unit, threads, loads_per_operation));
+  }
+  return peak;
+}
+
 const ComputeUnit& UnitOfTrace(const DeviceModel& device, absl::string_view trace) {
   const ComputeUnit* unit = nullptr;
   // A trace of another version names what this one does not know: then as without an instruction.

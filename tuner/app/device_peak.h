@@ -25,6 +25,12 @@ double PeakFlops(const DeviceModel& device, const ComputeUnit& unit, int threads
 double PeakFlops(const DeviceModel& device, const Program& workload, int threads,
                  double loads_per_operation);
 
+// The same of the fastest unit that multiplies numbers of this type with any others, 8-bit integers
+// of both signs being one type; what is stored in 16 or 8 bits may also be widened to f32. 0: no
+// unit does, as for indices.
+double PeakFlopsReading(const DeviceModel& device, NumberType type, int threads,
+                        double loads_per_operation);
+
 // The unit that a schedule multiplies by, as far as its stored trace says: an instruction's, else
 // the widest of f32.
 const ComputeUnit& UnitOfTrace(const DeviceModel& device, absl::string_view trace);

@@ -51,6 +51,34 @@ TEST(DevicePeakTest, WorkloadsPeakIsThatOfItsFastestUnit) {
   EXPECT_NEAR(peak("u8", "i8"), 12000e9, 1);
 }
 
+// A sum of bytes is i32 or leaves as floats: what was read says which unit it may have had.
+TEST(DevicePeakTest, TypeThatIsReadHasItsFastestUnitOrThatOfF32) {
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=sapphirerapids,threads=2"));
+  const auto peak = [&](const CalibrationRow& row, NumberType type) {
+    return PeakFlopsReading(DeviceModelOf(target, row), type, 1, /*loads_per_operation=*/1) * 1e-9;
+  };
+  CalibrationRow row{.threads = 2,
+                     .clock_ghz = 3,
+                     .units = {{"fma_f32x16", 200, 150},
+                               {"fma_f64x8", 100, 75},
+                               {"fma_f16x32", 400, 300},
+                               {"dot_bf16x16", 100, 100},
+                               {"amx_bf16", 3000, 2500},
+                               {"vnni_u8s8x16", 800, 700},
+                               {"amx_u8s8", 6000, 5000}},
+                     .levels = {{"memory", 12, 20, 90}}};
+  EXPECT_NEAR(peak(row, NumberType::kF32), 150, 1e-3);
+  EXPECT_NEAR(peak(row, NumberType::kF64), 75, 1e-3);
+  EXPECT_NEAR(peak(row, NumberType::kF16), 150, 1e-3) << "by f32";
+  EXPECT_NEAR(peak(row, NumberType::kBf16), 2500, 1e-3);
+  EXPECT_NEAR(peak(row, NumberType::kU8), 5000, 1e-3);
+  EXPECT_NEAR(peak(row, NumberType::kI8), 5000, 1e-3);
+  EXPECT_EQ(peak(row, NumberType::kI32), 0);
+  // Where products of bf16 are slower than those of f32 that they may be widened to.
+  row.units[4] = {"amx_bf16", 120, 110};
+  EXPECT_NEAR(peak(row, NumberType::kBf16), 150, 1e-3);
+}
+
 TEST(DevicePeakTest, TracesNameTheirUnit) {
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=sapphirerapids,threads=2"));
   const DeviceModel device = DeviceModelOf(target);

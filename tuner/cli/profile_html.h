@@ -13,6 +13,7 @@ namespace burnish {
 struct ProfileRow {
   std::string name;
   std::string origin;  // Of the schedule: "tuned", "default", ...
+  std::string type;    // That the step reads what it works on as: its peak's.
   double ns = 0;
   double gflops = 0;
   double peak_share = 0;  // 0: not known.

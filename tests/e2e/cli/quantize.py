@@ -3,6 +3,7 @@
 usage: quantize.py TUNER [CASE...]
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -175,6 +176,27 @@ class Cases:
         outcome = self.programs.run(*line, "--data", self.data("two", x=self.examples[:2]))
         wrong += outcome.complaints(0, "")
         return wrong + ([] if "error       " in outcome.out else [outcome.out])
+
+    def case_profile_has_the_peak_of_what_a_step_reads(self):
+        wrong = self.programs.run(*self.line(self.data("rows", x=self.examples))).complaints(0, "")
+        bundle = self.path("q.bundle")
+        line = ("compile", "--model", self.path("q.onnx"), "--out", bundle, "--db", self.path("q.db"))
+        wrong += self.programs.run(*line).complaints(0, "")
+        line = ("bench", bundle, "--seconds", "0.05", "--profile")
+        outcome = self.programs.run(*line, "--json")
+        wrong += outcome.complaints(0, "")
+        told = json.loads(outcome.out or "{}")
+        products = [step for step in told.get("steps", []) if step["type"] in ("u8", "i8")]
+        # Its product leaves as floats, and is one of bytes.
+        if len(products) != 1:
+            return wrong + [f"one product of bytes is wanted: {told}"]
+        share, gflops = products[0]["peak_share"], products[0]["gflops"]
+        if not 0 < share or abs(gflops / share / told["peak_gflops_int8"] - 1) > 1e-6:
+            wrong.append(f"another peak: {told}")
+        if min(told["peak_gflops_int8"], told["peak_gflops_bf16"]) < told["peak_gflops"]:
+            wrong.append(f"less than f32, to which all may be widened: {told}")
+        text = self.programs.run(*line).out
+        return wrong + ([] if " of int8; " in text else [text])
 
     def case_interrupted_it_leaves_nothing(self):
         # It takes several seconds: it is in one of its builds, or between runs of one.

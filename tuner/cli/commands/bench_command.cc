@@ -37,33 +37,43 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kProfileRuns = 30;
 
-// Of this machine, on the session's threads.
+// Of this machine, on the session's threads, by the type that is read: sums of bytes leave as i32,
+// or as floats. With a load for each multiply-add, as kernels have them.
 struct Peaks {
-  // With a load for each multiply-add, as kernels have them.
-  double f32_flops = 0, f64_flops = 0;
-  // Of what is stored in 16 bits: by products of them, or by those of f32 that they are widened to.
-  double bf16_flops = 0, f16_flops = 0;
+  double f32_flops = 0, f64_flops = 0, f16_flops = 0, bf16_flops = 0;
+  double int8_flops = 0;  // Of i8 and u8.
   double read_bytes = 0;
   bool measured = false;  // Else by the microarchitecture's table.
 
-  // Of the type that a step leaves, which says what it may compute by. 0: no unit multiplies it.
-  double FlopsOf(const ModelStep& step) const {
-    const ElementType type =
-        step.outputs.empty() ? ElementType::kF32 : step.outputs.front().tensor.type;
+  // 0: no unit multiplies it.
+  double FlopsOf(ElementType type) const {
     switch (type) {
       case ElementType::kF32:
         return f32_flops;
       case ElementType::kF64:
         return f64_flops;
-      case ElementType::kBf16:
-        return bf16_flops;
       case ElementType::kF16:
         return f16_flops;
+      case ElementType::kBf16:
+        return bf16_flops;
+      case ElementType::kI8:
+      case ElementType::kU8:
+        return int8_flops;
       default:
         return 0;
     }
   }
 };
+
+// What step `i` reads what it works on as. Bundles that are all f32, or that were made before they
+// said it, do not say.
+ElementType TypeOfStep(const BundleManifest& manifest, size_t i) {
+  const std::vector<ElementType>& types = manifest.notes.step_types;
+  if (!types.empty()) return types[i];
+  const std::vector<StepOutput>& outputs = manifest.steps[i].outputs;
+  const bool is_float = !outputs.empty() && IsFloat(outputs.front().tensor.type);
+  return is_float ? outputs.front().tensor.type : ElementType::kF32;
+}
 
 absl::StatusOr<Peaks> PeaksHere(Context& context, int threads) {
   ASSIGN_OR_RETURN(const Target host, ResolveTarget("host", 0));
@@ -71,13 +81,13 @@ absl::StatusOr<Peaks> PeaksHere(Context& context, int threads) {
                    context.ResolveRow(host, /*tracker=*/""));
   const DeviceModel device = DeviceModelOf(host, row);
   const auto peak = [&](NumberType type) {
-    return PeakFlops(device, type, threads, /*loads_per_operation=*/1);
+    return PeakFlopsReading(device, type, threads, /*loads_per_operation=*/1);
   };
-  const double f32_flops = peak(NumberType::kF32);
-  return Peaks{.f32_flops = f32_flops,
+  return Peaks{.f32_flops = peak(NumberType::kF32),
                .f64_flops = peak(NumberType::kF64),
-               .bf16_flops = std::max(f32_flops, peak(NumberType::kBf16)),
-               .f16_flops = f32_flops,  // Sums in f16 are not what we compute.
+               .f16_flops = peak(NumberType::kF16),
+               .bf16_flops = peak(NumberType::kBf16),
+               .int8_flops = peak(NumberType::kU8),
                .read_bytes = PeakReadBytes(device, threads),
                .measured = row.has_value()};
 }
@@ -88,11 +98,13 @@ std::vector<ProfileRow> MakeRows(const BundleManifest& manifest,
   for (size_t i = 0; i < manifest.steps.size(); ++i) {
     const auto& step = manifest.steps[i];
     const double ns = static_cast<double>(std::max<int64_t>(step_ns[i], 1));
-    const double flops = peaks.FlopsOf(step);
+    const ElementType type = TypeOfStep(manifest, i);
+    const double flops = peaks.FlopsOf(type);
     const RooflineBound bound =
         Roofline(flops, peaks.read_bytes, step.flop_count, step.moved_bytes);
     ProfileRow row{.name = step.name,
                    .origin = step.schedule_origin,
+                   .type = ElementTypeName(type),
                    .ns = ns,
                    .gflops = static_cast<double>(step.flop_count) / ns,
                    .moved_bytes = step.moved_bytes,
@@ -108,6 +120,7 @@ std::string ProfileText(const std::vector<ProfileRow>& rows, int columns) {
   double total_ns = 0;
   for (const ProfileRow& row : rows) total_ns += row.ns;
   TextTable table({{"step"},
+                   {"reads"},
                    {"time", TextTable::kRight},
                    {"share", TextTable::kRight},
                    {"GFLOP/s", TextTable::kRight},
@@ -117,7 +130,8 @@ std::string ProfileText(const std::vector<ProfileRow>& rows, int columns) {
                    {"bound by"},
                    {"schedule"}});
   for (const ProfileRow& row : rows) {
-    table.AddRow({row.name, FormatNs(row.ns), absl::StrFormat("%.1f %%", 100 * row.ns / total_ns),
+    table.AddRow({row.name, row.type, FormatNs(row.ns),
+                  absl::StrFormat("%.1f %%", 100 * row.ns / total_ns),
                   absl::StrFormat("%.1f", row.gflops),
                   row.peak_share > 0 ? absl::StrFormat("%.0f %%", 100 * row.peak_share) : "-",
                   FormatBytes(static_cast<double>(row.moved_bytes)),
@@ -135,6 +149,7 @@ Json ProfileJson(const std::vector<ProfileRow>& rows) {
   for (const ProfileRow& row : rows) {
     steps.push_back({{"name", row.name},
                      {"schedule", row.origin},
+                     {"type", row.type},
                      {"time_us", row.ns * 1e-3},
                      {"gflops", row.gflops},
                      {"peak_share", row.peak_share},
@@ -212,14 +227,17 @@ class BenchCommand : public Command {
       const std::vector<ProfileRow> rows = MakeRows(manifest, *step_ns, peaks);
       json["peak_gflops"] = peaks.f32_flops * 1e-9;
       json["peak_gflops_f64"] = peaks.f64_flops * 1e-9;
+      json["peak_gflops_bf16"] = peaks.bf16_flops * 1e-9;
+      json["peak_gflops_int8"] = peaks.int8_flops * 1e-9;
       json["read_gb_per_s"] = peaks.read_bytes * 1e-9;
       json["peaks_measured"] = peaks.measured;
       json["steps"] = ProfileJson(rows);
       absl::StrAppendFormat(
           &text,
-          "peak %.0f GFLOP/s of f32, %.0f of f64, %.0f of bf16, memory %.0f GB/s, by %s\n\n%s",
+          "peak %.0f GFLOP/s of f32, %.0f of f64, %.0f of bf16, %.0f of int8; memory %.0f GB/s\n"
+          "by %s\n\n%s",
           peaks.f32_flops * 1e-9, peaks.f64_flops * 1e-9, peaks.bf16_flops * 1e-9,
-          peaks.read_bytes * 1e-9,
+          peaks.int8_flops * 1e-9, peaks.read_bytes * 1e-9,
           peaks.measured ? "this machine's calibration row" : "the microarchitecture's table",
           ProfileText(rows, context.table_columns()));
       if (!html_.empty()) {
