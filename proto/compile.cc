@@ -76,6 +76,22 @@ absl::StatusOr<CompiledKernel> KernelFrom(const v1::CompiledKernel& message) {
                         .pack_sha256 = message.pack_sha256()};
 }
 
+// Abseil has codes of its own beside the listed ones; an error never becomes OK.
+int32_t NumberOf(absl::StatusCode code) {
+  const bool is_listed =
+      code >= absl::StatusCode::kCancelled && code <= absl::StatusCode::kUnauthenticated;
+  return static_cast<int32_t>(is_listed ? code : absl::StatusCode::kUnknown);
+}
+
+absl::StatusOr<absl::StatusCode> StatusCodeFrom(int32_t number) {
+  if (number < static_cast<int32_t>(absl::StatusCode::kCancelled) ||
+      number > static_cast<int32_t>(absl::StatusCode::kUnauthenticated)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("compile reply: got status code ", number, ", want 1 to 16"));
+  }
+  return static_cast<absl::StatusCode>(number);
+}
+
 }  // namespace
 
 std::string Encode(const CompileRequest& request) {
@@ -113,7 +129,7 @@ std::string Encode(const CompileRequest& request) {
 std::string Encode(const absl::StatusOr<CompileReply>& reply) {
   v1::CompileReply message;
   if (!reply.ok()) {
-    message.set_status_code(static_cast<int>(reply.status().code()));
+    message.set_status_code(NumberOf(reply.status().code()));
     message.set_status_message(std::string(reply.status().message()));
     return message.SerializeAsString();
   }
@@ -175,8 +191,8 @@ absl::StatusOr<CompileReply> DecodeCompileReply(absl::string_view bytes) {
   v1::CompileReply message;
   RETURN_IF_ERROR(Parse(bytes, "compile reply", &message));
   if (message.status_code() != 0) {
-    return absl::Status(static_cast<absl::StatusCode>(message.status_code()),
-                        message.status_message());
+    ASSIGN_OR_RETURN(const absl::StatusCode code, StatusCodeFrom(message.status_code()));
+    return absl::Status(code, message.status_message());
   }
   CompileReply reply;
   for (const v1::CompileResult& result : message.results()) {

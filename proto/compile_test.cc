@@ -4,9 +4,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/compile.pb.h"
 
 namespace burnish {
 namespace {
@@ -64,6 +66,22 @@ TEST(CompileTest, RefusalComesBackAsItsStatus) {
   const absl::StatusOr<CompileReply> refusal = absl::FailedPreconditionError("epoch 3");
   EXPECT_THAT(DecodeCompileReply(Encode(refusal)),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("epoch 3")));
+}
+
+TEST(CompileTest, StatusCodeWithoutNameIsRefused) {
+  for (const int number : {-1, 17, 1000}) {
+    v1::CompileReply reply;
+    reply.set_status_code(number);
+    reply.set_status_message("of elsewhere");
+    EXPECT_THAT(DecodeCompileReply(reply.SerializeAsString()),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("status code ", number))));
+  }
+  // Abseil may have codes beside the listed ones: an error stays one.
+  const absl::StatusOr<CompileReply> odd =
+      absl::Status(static_cast<absl::StatusCode>(20), "of elsewhere");
+  EXPECT_THAT(DecodeCompileReply(Encode(odd)),
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("of elsewhere")));
 }
 
 TEST(CompileTest, BrokenRequestsAreRefused) {
