@@ -51,7 +51,7 @@ struct CalibrationRow {
   std::vector<LevelRate> levels = {};  // From the core outwards.
   // 0 with one core.
   double barrier_ns = 0;       // All cores arrive together.
-  double peer_latency_ns = 0;  // A load of what another core has just written.
+  double peer_latency_ns = 0;  // A load of what another core has just written. No model asks it.
   double peer_gb_per_s = 0;    // A stream of that, one reader a writer.
 
   const UnitRate* FindUnit(absl::string_view unit) const;     // Null: was not measured.

@@ -100,12 +100,14 @@ struct MemoryLevel {
 // Something that runs side by side.
 struct ParallelAxis {
   Axis axis = Axis::kLane;
-  int64_t extent = 1;               // At most; for lanes of a vector 0, and `extent_bytes` says.
-  int64_t extent_bytes = 0;         // Of a vector: lanes = extent_bytes / the type's size.
-  double barrier_cycles = 0;        // All of them arrive together. 0: none is needed.
-  std::string shared_level = "";    // Through which they see each other's data.
-  double peer_latency_cycles = 0;   // A load of what another has just written; 0: not known.
-  double peer_bytes_per_cycle = 0;  // A stream of that; 0: not known.
+  int64_t extent = 1;             // At most; for lanes of a vector 0, and `extent_bytes` says.
+  int64_t extent_bytes = 0;       // Of a vector: lanes = extent_bytes / the type's size.
+  double barrier_cycles = 0;      // All of them arrive together. 0: none is needed.
+  std::string shared_level = "";  // Through which they see each other's data.
+  // A load of what another has just written; 0: not known. Shown (`tuner doctor --calibrate`), and
+  // a sign that a stored row is another machine's; no model prices by it.
+  double peer_latency_cycles = 0;
+  double peer_bytes_per_cycle = 0;  // A stream of that, which models price by; 0: not known.
 
   int64_t ExtentOf(NumberType type) const;
 };

@@ -22,6 +22,8 @@ struct IsaModel {
   int stores_per_cycle = 1;
   // An FMA can broadcast a 32-bit memory operand (EVEX), so that it needs no register for it.
   bool broadcast_operand = false;
+  // Two that only tell models apart, in the text that keys have: records are stored under it. What
+  // a device multiplies by, DeviceModel::units say.
   bool masked_tail = false;  // Loads and stores under a mask of lanes (AVX-512).
   bool int8_dot = false;     // Four 8-bit products summed into 32 bits (VNNI).
   CacheLevel l1d;
