@@ -150,7 +150,7 @@ absl::StatusOr<ValueRanges> CalibrateRanges(const Graph& graph, const std::vecto
   if (!graph.sizes.empty()) {
     return MakeError(ErrorCode::kShapeMissing,
                      "examples have one shape, and the model's sizes are those of a run", what,
-                     "--dim NAME=128 or --shape INPUT=1x128 fixes them");
+                     "`dim` NAME=128 or `shape` INPUT=1x128 fixes them");
   }
   return Calibration(graph, data, options, what).Run(values);
 }

@@ -4,7 +4,8 @@
 // Libraries say what happened (absl::Status). The application knows what it was doing, and attaches
 // the number, the thing that the error is about, and sometimes a hint. How an error is printed,
 // what a user may do about it in general, and with which code a process then exits belong to the
-// front end (tuner/cli/error_text.h).
+// front end (tuner/cli/error_text.h). So do the names that options have there: a text says
+// "`precision` int8", and the command line makes it "--precision int8".
 #ifndef TUNER_APP_ERROR_H_
 #define TUNER_APP_ERROR_H_
 

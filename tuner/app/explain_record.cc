@@ -121,10 +121,10 @@ absl::StatusOr<Record> RecordOfStep(const Database& database, const ExplainQuest
     const size_t shown = std::min(names.size(), kTasksNamed);
     return MakeError(
         ErrorCode::kUsage,
-        absl::StrCat("got --step ", question.step, ", want one of ", names.size(),
+        absl::StrCat("got `step` ", question.step, ", want one of ", names.size(),
                      " steps: ", absl::StrJoin(names.begin(), names.begin() + shown, ", "),
                      names.size() > shown ? ", .." : ""),
-        question.what, "--step NUMBER or --step NAME; tuner bench --profile lists names");
+        question.what, "`step` NUMBER or `step` NAME; a profile lists names");
   }
   return BestOf(database, absl::HexStringToBytes(matching[0]->workload_id), manifest.target,
                 absl::StrCat(question.what, ", step ", matching[0]->name));
@@ -145,7 +145,7 @@ absl::StatusOr<Record> BestOfTask(const Database& database, const ExplainQuestio
                    absl::StrCat(question.what, " is ", answer.tasks.size(),
                                 " tasks: ", absl::StrJoin(names, ", "),
                                 names.size() < answer.tasks.size() ? ", .." : ""),
-                   question.what, "the hash of one of them, or --target where they are several");
+                   question.what, "the hash of one of them, or `target` where they are several");
 }
 
 absl::StatusOr<Record> RecordMeant(const Database& database, const ExplainQuestion& question) {

@@ -20,8 +20,8 @@ namespace {
 constexpr int64_t kTrialsMax = 1'000'000'000;  // As `submit` has it.
 
 absl::Status Refuse(absl::string_view why, absl::string_view trials) {
-  return MakeError(ErrorCode::kUsage, why, absl::StrCat("--trials ", trials),
-                   "--trials +100 for a hundred more, --trials 500 for so many in all");
+  return MakeError(ErrorCode::kUsage, why, absl::StrCat("`trials` ", trials),
+                   "`trials` +100 for a hundred more, `trials` 500 for so many in all");
 }
 
 // The budget in all; 0: `trials` is no such number. `had`: trials of the study so far.
@@ -51,7 +51,7 @@ absl::StatusOr<StudySpec> ExtendStudy(const Database& database, const Clock& clo
   RETURN_IF_ERROR(DatabaseError(counts.status(), database.url));
   const absl::StatusOr<SearchPreset> preset = FindSearchPreset(spec.scheduler);
   if (preset.ok() && !preset->tunes) {
-    return Refuse(absl::StrCat("--scheduler ", spec.scheduler, " has no trials"), trials);
+    return Refuse(absl::StrCat("`scheduler` ", spec.scheduler, " has no trials"), trials);
   }
   const int64_t budget = BudgetOf(trials, *summary, spec, counts->trial_count);
   if (budget <= 0 || budget > kTrialsMax) return Refuse("no number of trials", trials);

@@ -70,7 +70,7 @@ absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
   for (const auto& [name, text] : request.shapes) {
     if (IsDim(name)) {
       return MakeError(ErrorCode::kUsage, "models of the zoo have no dimensions by name",
-                       absl::StrCat("--dim ", name.substr(1)), "--shape or --batch");
+                       absl::StrCat("`dim` ", name.substr(1)), "`shape` or `batch`");
     }
     const std::vector<int64_t> shape = ParseShape(text);
     const bool image =

@@ -37,8 +37,8 @@ absl::StatusOr<ExampleData> OpenExamples(const std::string& folder, const Graph&
                                          int64_t least) {
   if (!graph.sizes.empty()) {
     return MakeError(ErrorCode::kUsage, "examples have one shape, and runs of the model have many",
-                     absl::StrCat("--data ", folder),
-                     "without --data errors are measured on random inputs of the greatest sizes");
+                     absl::StrCat("`data` ", folder),
+                     "without `data` errors are measured on random inputs of the greatest sizes");
   }
   if (folder == kRandomData) return ExampleData::Random(InputTensors(graph), kExamplesMax);
   return ExampleData::Open(folder, InputTensors(graph), least);
@@ -74,9 +74,9 @@ double DefaultAccuracy(const std::string& precision) {
 absl::Status TakePrecision(const std::string& precision, BuildModelOptions& options) {
   if (precision == kF32) return absl::OkStatus();
   if (options.select.strict) {
-    return MakeError(ErrorCode::kUsage, "--accuracy strict rounds as f32 does",
-                     absl::StrCat("--precision ", precision),
-                     "a number such as --accuracy 2e-2, or --precision f32");
+    return MakeError(ErrorCode::kUsage, "`accuracy` strict rounds as f32 does",
+                     absl::StrCat("`precision` ", precision),
+                     "a number such as `accuracy` 2e-2, or `precision` f32");
   }
   options.fastest_storage = precision == kAuto;
   if (!options.fastest_storage) options.storage.type = TypeOfPrecision(precision);
@@ -91,7 +91,7 @@ absl::Status TakeExamples(const std::string& folder, const std::string& precisio
     return MakeError(ErrorCode::kUsage,
                      folder.empty() ? "int8 has its ranges from examples"
                                     : "parameters cannot be replaced where weights are rounded",
-                     "--precision int8", "--data DIR, without --refit");
+                     "`precision` int8", "`data` DIR, without `refit`");
   }
   if (folder.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(ExampleData data,

@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "compiler/frontend/onnx_import.h"
@@ -24,6 +25,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kExitInterrupted = 130;  // As shells say it: 128 + SIGINT.
 
+// Exit codes say what a script may do: EX_TEMPFAIL the same again later, EX_UNAVAILABLE when
+// something was started or installed, EX_USAGE and EX_CONFIG with another line or setting,
+// EX_DATAERR with another file.
 constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kUsage, EX_USAGE, "wrong arguments", "tuner --help lists the commands"},
     {ErrorCode::kSettings, EX_CONFIG, "a setting has a value that is none of its values",
@@ -137,6 +141,19 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kDiskFull, EX_IOERR, "no space left on the disk", "free space, try again"},
 };
 
+// Options that texts of the application name, each the flag without its dashes.
+constexpr absl::string_view kOptions[] = {"accuracy",  "batch",  "data",      "dim",
+                                          "precision", "refit",  "scheduler", "shape",
+                                          "step",      "target", "trials"};
+
+std::string WithFlags(std::string text) {
+  for (const absl::string_view option : kOptions) {
+    text =
+        absl::StrReplaceAll(text, {{absl::StrCat("`", option, "`"), absl::StrCat("--", option)}});
+  }
+  return text;
+}
+
 ProgramError Tell(const absl::Status& status) {
   const ErrorInfo& info = InfoOf(ErrorCodeOf(status));
   ErrorParts parts = PartsOf(status);
@@ -150,6 +167,7 @@ ProgramError Tell(const absl::Status& status) {
     if (told.hint.empty()) told.hint = told.message.substr(at + kHint.size());
     told.message.resize(at);
   }
+  for (std::string* text : {&told.message, &told.where, &told.hint}) *text = WithFlags(*text);
   if (told.hint.empty()) told.hint = info.hint;
   return told;
 }

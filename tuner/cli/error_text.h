@@ -1,7 +1,8 @@
 // Errors as the command line tells them: a text, a hint, and an exit code of sysexits.h for every
 // kind. docs/cli.md lists them all.
 //
-// Texts of libraries end in "; hint: ..." where the cause suggests the next step.
+// Texts of libraries end in "; hint: ..." where the cause suggests the next step. An option that
+// the application names, as `precision`, is shown as its flag.
 #ifndef TUNER_CLI_ERROR_TEXT_H_
 #define TUNER_CLI_ERROR_TEXT_H_
 

@@ -55,6 +55,17 @@ TEST(ErrorTextTest, WithoutAHintTheTablesIsShown) {
             "  hint: tuner list shows the studies\n");
 }
 
+TEST(ErrorTextTest, AnOptionOfTheApplicationIsShownAsItsFlag) {
+  const absl::Status status =
+      MakeError(ErrorCode::kUsage, "`accuracy` strict rounds as f32 does", "`precision` bf16",
+                "a number such as `accuracy` 2e-2; `tuner list` and `odd` stay");
+  EXPECT_EQ(FormatError(status, false),
+            "error[B0101]: --accuracy strict rounds as f32 does\n"
+            "  where: --precision bf16\n"
+            "  hint: a number such as --accuracy 2e-2; `tuner list` and `odd` stay\n");
+  EXPECT_THAT(ErrorJson(status), HasSubstr(R"("where":"--precision bf16")"));
+}
+
 TEST(ErrorTextTest, AsJsonAnErrorIsOneLine) {
   EXPECT_EQ(ErrorJson(WithError(absl::InvalidArgumentError("a\nis \"b\"; hint: make it c"),
                                 ErrorCode::kNotDatabase, "x.db")),
