@@ -51,6 +51,7 @@ std::string CandidateId(absl::string_view workload_id, absl::string_view target_
                         absl::string_view contract, absl::string_view trace,
                         int32_t codegen_epoch) {
   std::string bytes;
+  // With their sizes: parts that are cut elsewhere give another id.
   for (absl::string_view part : {workload_id, target_text, contract, trace}) {
     absl::StrAppend(&bytes, part.size(), ":", part);
   }
@@ -82,6 +83,7 @@ absl::Status ValidateEntry(const MeasurementEntry& entry) {
     return absl::InvalidArgumentError(
         absl::StrCat("entry ", entry.trial_id, ": the candidate has no workload"));
   }
+  // Where it says one: another candidate's latency must never become this one's.
   const std::string& measured_id = entry.measurement.candidate_id;
   if (!measured_id.empty() && measured_id != entry.candidate.Id()) {
     return absl::InvalidArgumentError(
@@ -231,6 +233,7 @@ absl::StatusOr<Record> FromProto(const v1::Record& message) {
       .first_recorded_ns = message.first_recorded_ns(),
       .first_trial_id = message.first_trial_id(),
       .host = message.host(),
+      // 0 where a program older than the field wrote it: as measured alone.
       .network_factor = message.network_factor() > 0 ? message.network_factor() : 1,
   };
   if (message.has_failure()) {

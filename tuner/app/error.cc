@@ -14,6 +14,8 @@
 namespace burnish {
 namespace {
 
+// As payloads of a status, so that libraries between who makes an error and who prints it need not
+// know of them: they pass statuses on.
 constexpr char kCodeUrl[] = "burnish/error-code";
 constexpr char kWhereUrl[] = "burnish/error-where";
 constexpr char kHintUrl[] = "burnish/error-hint";
@@ -142,6 +144,8 @@ absl::Status WithHint(const absl::Status& status, absl::string_view hint) {
   return result;
 }
 
+// Nobody said what it was doing: libraries mean bad arguments by INVALID_ARGUMENT, and what comes
+// without a meaning of its own is a bug of ours.
 ErrorCode ErrorCodeOf(const absl::Status& status) {
   const std::string payload = Payload(status, kCodeUrl);
   if (!payload.empty()) return static_cast<ErrorCode>(std::stoi(payload));

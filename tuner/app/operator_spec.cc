@@ -17,6 +17,7 @@
 namespace burnish {
 namespace {
 
+// A text of forty letters may come from a network, and must not take all memory: weights, 1 GiB.
 constexpr int64_t kExtentMax = 1 << 20;
 constexpr int64_t kWeightElementsMax = int64_t{1} << 28;
 constexpr int64_t kNeeded = -1;  // As a default: there is none.
@@ -41,7 +42,9 @@ class SpecBuilder {
                     {DType::kF32, std::move(shape)});
   }
 
-  // Normal, scaled by the number of terms that are added up.
+  // Normal, scaled by the number of terms that are added up: outputs are about as large as inputs,
+  // and errors of one operator compare with another's. The same in each run, since a stored study
+  // builds its operator again.
   absl::StatusOr<ValueId> Weights(const std::string& name, std::vector<int64_t> shape,
                                   int64_t term_count) {
     int64_t count = 1;

@@ -46,15 +46,22 @@ constexpr double kWaitedWhole = 1700;
 // (tests/bench/search/zen5/x_vector_sum). Of 1, 2, 3 and 4 the second has the most points within
 // 0.8 to 1.25 on a Zen 4, the first on a Zen 5; favourites are alike from 2 on.
 constexpr double kRunStartLines = 2;
-// A phase has a barrier at each end, and its workers wait for the slowest of them.
+// A phase has a barrier at each end, and its workers wait for the slowest of them. What waiting
+// takes is the first model's guess of 1,500 cycles for waking and joining workers, less two
+// barriers of 150 of the Zen 4 that it was made for. Only schedules of unlike numbers of phases are
+// told apart by it.
 constexpr double kBarriersOfAPhase = 2, kWaitCycles = 1200;
+// Cycles of entering and leaving a loop, set by hand on a Zen 4 with the 0.5 of a step there
+// (proto/device_model.cc). 15, on top of a form that was tried, ordered a few pairs more right on
+// both Zens and had fewer points within (README.md).
 constexpr double kLoopStartCycles = 5;
 constexpr double kPrefetchCycles = 0.5;  // An address and an instruction.
 // And the line's place in its row, where rows are no whole lines: a group norm over rows of 160
 // KiB, whose second pass has no more arithmetic than its first, takes 4 us more for 41,000
 // prefetches on a Zen 5.
 constexpr double kAskCycles = 0.5;
-// Nothing keeps both FMA ports and the front end busy all the time.
+// Nothing keeps both FMA ports and the front end busy all the time: by how much is a guess of the
+// first model, and the same for all points of a task that are bound by arithmetic.
 constexpr double kBusyCycles = 1.02;
 // Of a general-purpose file of 16: what addresses of broadcast rows may use without spilling.
 constexpr int kPointerRegisters = 11;

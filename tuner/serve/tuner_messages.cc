@@ -17,6 +17,7 @@
 namespace burnish {
 namespace {
 
+// Bounds of one question, guesses: a daemon answers many, and none may hold its database for long.
 constexpr int kBestMax = 100;
 constexpr int kQueryTasksMax = 1000;
 constexpr size_t kQueryTextMax = 4096;  // A target with all of its features has less than half.
@@ -236,6 +237,7 @@ v1::StudyEnd ToProto(const StudyEnding& ending) {
 
 StudyEnding FromProto(const v1::StudyEnd& message) {
   const absl::Status error(FromProto(message.status_code()), message.message());
+  // A newer daemon's reason is none that this client can name; whether it is an error it sees.
   return {.reason = FromProto(message.reason()).value_or(StopReason::kNone),
           .error = WithErrorDetail(error, message.detail().SerializeAsString())};
 }
@@ -250,7 +252,7 @@ v1::FindBestRequest ToProto(const BestQuery& query) {
   message.set_error_max(accuracy.error_max);
   message.set_strict(accuracy.strict);
   message.set_limit(query.limit);
-  message.set_method_version(query.method_version.value_or(0));
+  message.set_method_version(query.method_version.value_or(0));  // 0, which is none: any.
   return message;
 }
 

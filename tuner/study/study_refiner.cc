@@ -20,12 +20,17 @@
 namespace burnish {
 namespace {
 
-// Whoever is further behind alone is no better inside the model; defaults may be, since what they
-// are built for is the whole.
+// Whoever is further behind alone is taken to be no better inside the model: a bound beyond
+// the 1.09 by which one that won there was behind (docs/adr/0002-refine-in-the-model-order.md, 529
+// and 486 us). Defaults may be better from further behind, since what they are built for is the
+// whole: a guess.
 constexpr double kNearRatio = 1.15;
 constexpr double kDefaultNearRatio = 1.5;
+// Best first, of which a contest takes kCandidatesMax: others are twins of these, or defaults where
+// the study is to have none. A guess; where it is too few a task has fewer contestants.
 constexpr int kRecordsLookedAt = 32;
-// Each entry's latency of a process is the median of about so many.
+// Each entry's latency of a process is the median of about so many. Both are guesses: below four
+// one bad pass would move it, beyond twelve a process would only take longer.
 constexpr int kBlocksMin = 4, kBlocksMax = 12;
 // Of its time; the rest goes into loading: weights of every step are a page fault a page.
 constexpr double kPassShare = 0.5;

@@ -18,9 +18,12 @@
 namespace burnish {
 namespace {
 
+// Of an arena that exceeds the last cache. At least so much where the system names no cache: more
+// than an L2 has. At most so much of a worker's memory: more than twice the largest L3 that was
+// measured on (480 MiB), so that it binds only where a size is nonsense.
 constexpr int64_t kColdArenaBytesMin = 8 << 20;
 constexpr int64_t kColdArenaBytesMax = 1 << 30;
-// Of the last cache, what constants find there beside activations and code.
+// Of the last cache, what constants find there beside activations and code. A guess.
 constexpr double kConstantsShare = 0.75;
 // So many times its size evict whatever was in a cache: once would do if it replaced the oldest
 // line only, which no cache does.
