@@ -15,6 +15,19 @@ constexpr int64_t kPointsPerSketch = 4;
 
 }  // namespace
 
+Program ProductOf(DType dtype) {
+  return WorkloadOf(
+      {.name = "product", .op = "matmul", .inputs = {{64, 32}, {32, 48}}, .dtype = dtype});
+}
+
+Program LongProductOf(DType dtype) {
+  return WorkloadOf({.name = "long",
+                     .op = "matmul",
+                     .inputs = {{2, 4096}, {40, 4096}},
+                     .attributes = {{"trans_b", int64_t{1}}},
+                     .dtype = dtype});
+}
+
 std::string DerivedText(const Program& program, absl::string_view target_text,
                         absl::string_view name) {
   const absl::StatusOr<Target> target = ParseTarget(target_text);

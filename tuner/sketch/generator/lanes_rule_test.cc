@@ -1,9 +1,13 @@
 // Which loop runs in vectors: of the output, or of the reduction.
+#include "absl/strings/str_format.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/generator/generator_test_util.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -59,6 +63,27 @@ TEST(LanesRuleTest, LanesAlongTheOutput) {
   unroll@1 b1_r0_1
   vectorize@1 b1_s0_1 lanes=32
 )");
+}
+
+TEST(LanesRuleTest, EachTypeHasItsLanes) {
+  for (const auto& [dtype, lanes] : kRuleTypes) {
+    const auto maxima = [&, type = dtype](int64_t axis) {
+      return WorkloadOf({.name = "maxima",
+                         .op = "reduce_max",
+                         .inputs = {{256, 192}},
+                         .attributes = {{"axes", Ints{axis}}},
+                         .dtype = type});
+    };
+    const std::string rows = DerivedText(maxima(1), kRuleTarget, "nest/sums/SRUS");
+    EXPECT_THAT(rows, HasSubstr(R"(
+  split@1 b1.i2->(b1_ko,b1_kl) size=$sums
+  rfactor@1 b1->b1_lanes loop=b1_kl
+)"));
+    EXPECT_THAT(rows,
+                HasSubstr(absl::StrFormat("\n  vectorize@1 b1_lanes.b1_kl lanes=%d\n", lanes)));
+    EXPECT_THAT(DerivedText(maxima(0), kRuleTarget, "nest/i1/SRUS"),
+                HasSubstr(absl::StrFormat("\n  vectorize@1 b1_s0_1 lanes=%d\n", lanes)));
+  }
 }
 
 }  // namespace

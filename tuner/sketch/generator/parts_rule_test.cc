@@ -1,9 +1,14 @@
 // Parts of a reduction for each worker, and the block that adds them up.
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/generator/generator_test_util.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -46,6 +51,24 @@ TEST(PartsRuleTest, WorkersShareALongReductionOfFewElements) {
   stage@1 b2->b2_total inside=b2_cv scope=register
   vectorize@1 b2_ci lanes=4
 )");
+}
+
+TEST(PartsRuleTest, EachTypeHasTheSameParts) {
+  for (const auto& [dtype, lanes] : kRuleTypes) {
+    EXPECT_THAT(DerivedText(LongProductOf(dtype), kRuleTarget, "nest/parts/i1/SRUS/packed"),
+                AllOf(HasSubstr("\n  part = 512 1024 2048\n"), HasSubstr(R"(
+  split@1 b2.i2->(b2_w,b2_wk) size=$part
+  rfactor@1 b2->b2_parts loop=b2_w
+)")));
+  }
+}
+
+// Their elements are enough to deal out.
+TEST(PartsRuleTest, ShortSumsOfManyElementsStayWhole) {
+  for (const auto& [dtype, lanes] : kRuleTypes) {
+    EXPECT_THAT(DerivedText(ProductOf(dtype), kRuleTarget, ""),
+                AllOf(HasSubstr("nest/i1/SRUS\n"), Not(HasSubstr("parts"))));
+  }
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // Producers inside of the last block's tiles.
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/generator/generator_test_util.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -54,6 +57,35 @@ TEST(ProducersRuleTest, SoftmaxRowByRow) {
   unroll@1 b1_s0_2
   vectorize@1 b1_s1_1 lanes=8
 )");
+}
+
+TEST(ProducersRuleTest, SoftmaxOfDoubles) {
+  const std::string text = DerivedText(WorkloadOf({.name = "softmax",
+                                                   .op = "softmax",
+                                                   .inputs = {{256, 160}},
+                                                   .attributes = {{"axis", int64_t{1}}},
+                                                   .dtype = DType::kF64}),
+                                       kTarget, "nest/i1/S|SS");
+  EXPECT_THAT(text, HasSubstr("\n  width = 4 8 16\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+  compute_at@1 b3->(b3_i0,b3_i1) inside=b1_w1
+  split@1 b3_i1->(b3_vo,b3_vi) size=$width
+  reorder@1 (b3_i0,b3_vo,b3_vi)
+  vectorize@1 b3_vi lanes=4
+)"));
+}
+
+TEST(ProducersRuleTest, MaximaOfRowsOfBytes) {
+  const std::string text = DerivedText(RowDistances(64, 160), kTarget, "nest/k/S|SS");
+  EXPECT_THAT(text, HasSubstr("\n  width = 32 64 128\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+  split@1 M.k->(M_ko,M_kl) size=$width tail=guard
+  rfactor@1 M->M_lanes loop=M_kl
+  compute_at@1 M->(M_i0,M_i1) inside=Y_s0_0
+  stage@1 M->M_sum inside=M_i1 scope=register
+  vectorize@1 M_lanes.M_kl lanes=32
+  compute_at@1 M_lanes->(M_i0l,M_i1l,M_kv) inside=Y_s0_0
+)"));
 }
 
 }  // namespace

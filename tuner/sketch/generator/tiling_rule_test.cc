@@ -1,10 +1,13 @@
 // Levels of tiles by a structure, with what deal, write_cache, read_cache and registers make of
 // them.
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/generator/generator_test_util.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -102,6 +105,22 @@ TEST(TilingRuleTest, MapOfBytes) {
   unroll@1 b1_s0_1
   vectorize@1 b1_s1_1 lanes=32
 )");
+}
+
+TEST(TilingRuleTest, TilesOfEachTypeAreWholeVectors) {
+  for (const auto& [dtype, lanes] : kRuleTypes) {
+    const std::string text = DerivedText(ProductOf(dtype), kRuleTarget, "nest/i1/SRUS");
+    const char* const sizes = lanes == 4   ? "  s1_1 = 4 8 12 16 24 32\n"
+                              : lanes == 8 ? "  s1_1 = 8 16 24 32 48\n"
+                                           : "  s1_1 = 32 64\n";
+    EXPECT_THAT(text, HasSubstr(sizes));
+    EXPECT_THAT(text, HasSubstr(R"(
+  split@1 b2.i0->(b2_s0_0,b2_s0_1) max=$s0_1
+  split@1 b2.i1->(b2_s1_0,b2_s1_1) size=$s1_1
+  split@1 b2.i2->(b2_r0_0,b2_r0_1) size=$r0_1
+  reorder@1 (b2_s0_0,b2_s1_0,b2_r0_0,b2_r0_1,b2_s0_1,b2_s1_1)
+)"));
+  }
 }
 
 }  // namespace
