@@ -1,12 +1,18 @@
-// Two products and the rows between them. Integers have no softmax.
+// Two products and the rows between them.
 #include <algorithm>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "base/check.h"
+#include "compiler/ir/parser.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::StartsWith;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -281,6 +287,90 @@ std::string DirectDraft(int64_t rows, DType dtype) {
   const Program program = AttentionWorkload(rows, /*keys=*/37, /*heads=*/2, /*size=*/16, dtype);
   const std::string text = TestedDrafts("contraction_chain", program, kTarget);
   return text.substr(std::min(text.size(), text.find("contraction_chain/direct")));
+}
+
+// Integers have no softmax: scores without their row's maximum take its place.
+Program ChainOfBytes() {
+  const absl::StatusOr<Program> program = ParseProgram(R"(program/1 chain
+input Q: i8[1, 2, 5, 16]
+input K: i8[1, 2, 32, 16]
+input V: i8[1, 2, 32, 32]
+output O: i8[1, 2, 5, 32]
+temp S: i8[1, 2, 5, 32]
+temp M: i8[1, 2, 5, 1]
+temp P: i8[1, 2, 5, 32]
+block S(b in 1, h in 2, r in 5, c in 32; k in 16) {
+  step S[b, h, r, c] += Q[b, h, r, k] * K[b, h, c, k]
+}
+block M(b in 1, h in 2, r in 5, c in 1; k in 32) {
+  step M[b, h, r, c] max= S[b, h, r, k]
+}
+block P(b in 1, h in 2, r in 5, c in 32) {
+  step P[b, h, r, c] = S[b, h, r, c] - M[b, h, r, 0]
+}
+block O(b in 1, h in 2, r in 5, d in 32; k in 32) {
+  step O[b, h, r, d] += P[b, h, r, k] * V[b, h, k, d]
+}
+)");
+  CHECK_OK(program);
+  return *program;
+}
+
+TEST(ContractionChainRuleTest, ProductsAndRowsOfBytes) {
+  const std::string text = TestedDrafts("contraction_chain", ChainOfBytes(), kTarget);
+  EXPECT_THAT(text, StartsWith(R"(contraction_chain/batch
+  mr = 1 2 3 4 5
+  nr = 32
+  nd = 32
+  rows = 5
+  width = 16 32
+  require $mr <= $rows
+  require 1 <= (5 + ($rows - 1)) // $rows
+  require $mr * ($nr // 32) + min($mr, $nr // 32) + 1 <= 16
+  require 8 <= $mr * ($nr // 32) || ($mr == 5 || $nr == 32)
+  require $mr * ($nd // 32) + min($mr, $nd // 32) + 1 <= 16
+  require 8 <= $mr * ($nd // 32) || ($mr == 5 || $nd == 32)
+  split@1 M.k->(M_ko,M_ki) size=16
+  rfactor@1 M->M_lanes loop=M_ki
+  fuse@1 (O.b,O.h)->O_g
+  split@1 O.r->(O_mb,O_m1) max=$rows
+  split@1 O_g->(O_p,O_g1) parts=2
+  split@1 O_m1->(O_mt,O_mi) max=$mr
+  split@1 O.d->(O_vp,O_vi) size=$nd
+  split@1 O.k->(O_qo,O_qi) size=4
+  reorder@1 (O_p,O_g1,O_mb,O_vp,O_mt,O_qo,O_qi,O_mi,O_vi)
+  stage@1 O->O_acc inside=O_mt scope=register
+  unroll@1 O_qi
+  unroll@1 O_mi
+  vectorize@1 O_vi lanes=32
+  relayout@1 V->O_packed dims=(O_g,O_vp,O.k,O_vi)
+  compute_at@1 O_packed->(O_packed_0,O_packed_1,O_packed_2,O_packed_3) inside=O_g1
+  vectorize@1 O_packed_3 lanes=32
+  compute_at@1 P->(P_i0,P_i1,P_i2,P_i3) inside=O_mb align=64
+  split@1 P_i3->(P_vo,P_vi) size=$width
+  vectorize@1 P_vi lanes=16
+  compute_at@1 M->(M_i0,M_i1,M_i2,M_i3) inside=O_mb
+  stage@1 M->M_sum inside=M_i3 scope=register
+  vectorize@1 M_lanes.M_ki lanes=16
+  compute_at@1 M_lanes->(M_i0l,M_i1l,M_i2l,M_i3l,M_kl) inside=O_mb
+  stage@1 M_lanes->M_acc inside=M_i3l scope=register
+  reorder@1 (M_ko,M_kl)
+  vectorize@1 M_kl lanes=16
+  compute_at@1 S->(S_i0,S_i1,S_i2,S_i3) inside=O_mb align=64
+  split@1 S_i2->(S_mt,S_mi) max=$mr
+  split@1 S_i3->(S_vp,S_vi) size=$nr
+  split@1 S.k->(S_qo,S_qi) size=4
+  reorder@1 (S_vp,S_mt,S_qo,S_qi,S_mi,S_vi)
+  stage@1 S->S_acc inside=S_mt scope=register
+  unroll@1 S_qi
+  unroll@1 S_mi
+  vectorize@1 S_vi lanes=32
+  relayout@1 K->S_packed dims=(S.h,S_vp,S.k,S_vi)
+  compute_at@1 S_packed->(S_packed_0,S_packed_1,S_packed_2,S_packed_3) inside=O_g1
+  vectorize@1 S_packed_3 lanes=32
+  parallel@1 O_p
+contraction_chain/rows
+)"));
 }
 
 TEST(ContractionChainRuleTest, OneQueryOfFloatsReadsKeysAndValuesInPlace) {

@@ -56,6 +56,19 @@ TEST(OuterReductionRuleTest, BlocksOfRowsOfIntegers) {
 )");
 }
 
+TEST(OuterReductionRuleTest, BlocksOfRowsOfBytes) {
+  EXPECT_EQ(TestedDrafts("outer_reduction", SumOfRows(DType::kI8, {3, 21, 64}), kTarget),
+            R"(outer_reduction
+  width = 32 64
+  rows = 8 16
+  split@1 b1.i1->(b1_vo,b1_vi) size=$width
+  split@1 b1.i2->(b1_ko,b1_ki) size=$rows
+  reorder@1 (b1.i0,b1_ko,b1_vo,b1_ki,b1_vi)
+  stage@1 b1->b1_acc inside=b1_vo scope=register
+  vectorize@1 b1_vi lanes=32
+)");
+}
+
 TEST(OuterReductionRuleTest, MeansAreDividedAtTheEnd) {
   const Program mean = WorkloadOf({.name = "mean",
                                    .op = "reduce_mean",

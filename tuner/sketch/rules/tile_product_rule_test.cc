@@ -85,6 +85,40 @@ tile_product/rows/amx_bf16
 )");
 }
 
+Program DenseOfBytes(DType left) {
+  return WorkloadOf({.name = "dense",
+                     .op = "matmul_integer",
+                     .inputs = {{28, 64}, {64, 48}},
+                     .types = {left, DType::kI8}});
+}
+
+// Four bytes lie side by side where two of bfloat16 do.
+TEST(TileProductRuleTest, BlocksOfTilesOfBytes) {
+  const std::string text = Drafts(DenseOfBytes(DType::kU8));
+  EXPECT_THAT(text, HasSubstr(R"(tile_product/panels/amx_u8s8
+  rows = 7 14
+  tr = 1 2 3
+  tc = 1 2 3
+  prefetch = choice 0 1
+  require $tr * $tc + $tr + $tc <= 8
+  require ($tr - 1) * $rows < 28
+  require 2 <= (3 + ($tc - 1)) // $tc
+  split@1 b2.i0->(b2_ms,b2_ml) size=$rows
+  reorder@1 (b2_ms,b2.i1,b2.i2,b2_ml)
+  split@1 b2.i1->(b2_vs,b2_vl) size=16
+  split@1 b2.i2->(b2_qs,b2_ql) size=64
+  split@1 b2_ql->(b2_qg,b2_qv) size=4
+)"));
+  EXPECT_THAT(text, HasSubstr("\n  tensorize@1 b2_ml intrinsic=amx_u8s8\n"));
+  EXPECT_THAT(text, HasSubstr("tile_product/rows/amx_u8s8\n"));
+}
+
+// There is no unit whose left operand has a sign, nor one of wide floats.
+TEST(TileProductRuleTest, SignedBytesAndDoublesAreTurnedAway) {
+  EXPECT_EQ(Drafts(DenseOfBytes(DType::kI8)), "");
+  EXPECT_EQ(Drafts(Dense(28, 64, 48, DType::kF64)), "");
+}
+
 TEST(TileProductRuleTest, DeepReductionsGoInBlocksToo) {
   EXPECT_THAT(
       NamesOf(DraftsOf("tile_product", Dense(32, 256, 64), kTarget)),

@@ -147,5 +147,16 @@ TEST(WinogradRuleTest, DoublesAreTurnedAway) {
   EXPECT_EQ(TestedDrafts("winograd", Convolution(DType::kF64), kTarget), "");
 }
 
+TEST(WinogradRuleTest, BytesAreTurnedAway) {
+  for (const DType left : {DType::kI8, DType::kU8}) {
+    const Program convolution = WorkloadOf({.name = "conv",
+                                            .op = "conv_integer",
+                                            .inputs = {{1, 10, 10, 16}, {16, 16, 3, 3}},
+                                            .attributes = {{"channels_last", int64_t{1}}},
+                                            .types = {left, DType::kI8}});
+    EXPECT_EQ(TestedDrafts("winograd", convolution, kTarget), "");
+  }
+}
+
 }  // namespace
 }  // namespace burnish
