@@ -108,7 +108,9 @@ class WinogradSketch {
     const int64_t threads = context_.threads();
     const Expr tiles = CeilDiv(Int(Out(1)), m_) * CeilDiv(Int(Out(2)), m_) * Out(0);
     const Expr panels = CeilDiv(Int(filtering_.outputs_per_group), nr_);
-    s_.Require(Le(Int(threads), split_tiles_ ? tiles : panels));
+    // Whoever shares panels shares the tiles of the input's transform before.
+    if (!split_tiles_) s_.Require(Le(Int(threads), panels));
+    s_.Require(Le(Int(threads), tiles));
     if (split_tiles_) RequireBlocks(tiles);
     const Expr vectors = FloorDiv(nr_, lanes_);
     s_.Require(TileFitsRegisters(isa, isa.broadcast_operand, mr_, vectors));
@@ -279,6 +281,8 @@ std::vector<Draft> WinogradRule(const RuleContext& context, BlockId id) {
   const bool grouped = depth < filtering.channels;
   filtering.outputs_per_group /= filtering.channels / depth;
   std::vector<Draft> drafts;
+  // Lanes lie along the output's channels.
+  if (filtering.outputs_per_group < 2) return drafts;
   for (const bool narrow : {false, true}) {
     if (narrow && !may_narrow) continue;
     filtering.narrow = narrow;

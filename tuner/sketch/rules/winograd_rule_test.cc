@@ -1,4 +1,8 @@
 // Winograd's algorithm for 3x3 convolutions.
+#include <set>
+#include <vector>
+
+#include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
@@ -81,6 +85,7 @@ winograd/channels
   mr = 2 3 4 6 8
   nr = 8 16
   require 2 <= (16 + ($nr - 1)) // $nr
+  require 2 <= (8 + ($m - 1)) // $m * ((8 + ($m - 1)) // $m)
   require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
   require 8 <= $mr * ($nr // 8)
   winograd@1 b2->(b2_U,b2_V0,b2_V,b2_M,b2_T) m=$m
@@ -129,6 +134,33 @@ winograd/channels
   vectorize@1 b2_oi lanes=8
   parallel@1 b2_p
 )");
+}
+
+// 4x4 outputs are one tile of 4, and four of 2: of fewer tiles than workers none is shared.
+TEST(WinogradRuleTest, WorkersThatShareChannelsShareTheInputsTilesFirst) {
+  const Program small = WorkloadOf({.name = "conv",
+                                    .op = "conv",
+                                    .inputs = {{1, 6, 6, 8}, {64, 8, 3, 3}},
+                                    .attributes = {{"channels_last", int64_t{1}}}});
+  std::set<int64_t> tiles;
+  for (const Draft& draft : DraftsOf("winograd", small, "cpu:arch=znver3,threads=4")) {
+    const Sketch sketch = SketchOf(draft);
+    for (const Point& point : EnumeratePoints(sketch, /*limit=*/1000)) {
+      EXPECT_THAT(ApplyTrace(StepsAt(sketch.steps, point), small), IsOk()) << sketch.name;
+      tiles.insert(point[0]);
+    }
+  }
+  EXPECT_THAT(tiles, ElementsAre(2));
+}
+
+TEST(WinogradRuleTest, OneChannelHasNoLanes) {
+  EXPECT_EQ(TestedDrafts("winograd",
+                         WorkloadOf({.name = "conv",
+                                     .op = "conv",
+                                     .inputs = {{1, 10, 10, 3}, {1, 3, 3, 3}},
+                                     .attributes = {{"channels_last", int64_t{1}}}}),
+                         kTarget),
+            "");
 }
 
 // Weights that are 16-bit floats already may be binary16 when they are transformed.
