@@ -215,7 +215,7 @@ class Extractor {
     const OpCounts& ops = store.ops;
     for (int step = 0; step < 5; ++step) {
       const size_t level = (store.loops.size() * step + 2) / 4;
-      double operations = ops.simple() + ops.widened + ops.slow_cycles() + store.combines;
+      double operations = ops.elementary() + ops.slow_cycles() + store.combines;
       for (size_t i = level; i < store.loops.size(); ++i) operations *= store.loops[i].trips;
       out[kStoreIntensity0 + step] =
           Log2(operations / WorkingSetBytes(nest.traffic, access, level));

@@ -69,6 +69,8 @@ struct OpCounts {
 
   // Those that take one slot of an arithmetic port, and cycles of the others.
   int simple() const { return add + multiply + min_max + select + cast + negate; }
+  // Simple ones of the definition, those that are done once a load among them.
+  int elementary() const { return simple() + widened; }
   int slow_cycles() const { return 5 * divide + 14 * transcendental + 40 * power; }
 };
 

@@ -16,7 +16,7 @@ StoreSums SumsOf(const Program& program, const WalkNest& nest, const WalkStore& 
   const OpCounts& ops = store.ops;
   const int slow = ops.divide + ops.transcendental + ops.power;
   sums.elements = store.executions * BodyElements(store);
-  sums.operations = sums.elements * (ops.simple() + ops.widened + slow + store.combines);
+  sums.operations = sums.elements * (ops.elementary() + slow + store.combines);
   sums.slow = sums.elements * slow;
   const int instructions = store.instructions() + (store.intrinsic.empty() ? ops.slow_cycles() : 0);
   sums.instructions = store.executions * (store.instances * instructions + store.converted_loads);
