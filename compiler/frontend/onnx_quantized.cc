@@ -276,6 +276,11 @@ DynamicallyQuantized EmitDynamicallyQuantized(Composer& c, ValueId x) {
   return {c.Op("quantize", {x, scale, zero}), scale, zero};
 }
 
+ValueId EmitDynamicallyRounded(Composer& c, ValueId x) {
+  const DynamicallyQuantized q = EmitDynamicallyQuantized(c, x);
+  return c.Op("dequantize", {q.values, q.scale, q.zero});
+}
+
 namespace {
 
 absl::Status DynamicQuantizeLinear(OnnxNode& node) {

@@ -50,6 +50,8 @@ struct DynamicallyQuantized {
   ValueId values, scale, zero;
 };
 DynamicallyQuantized EmitDynamicallyQuantized(Composer& c, ValueId x);
+// The real numbers that those stand for.
+ValueId EmitDynamicallyRounded(Composer& c, ValueId x);
 
 }  // namespace burnish
 

@@ -64,6 +64,8 @@ struct Recurrence {
   ValueId bias = -1, lengths = -1, initial_h = -1, initial_c = -1, peepholes = -1;
   double clip = 0;  // 0: none.
   bool linear_before_reset = false, input_forget = false;
+  // As ONNX Runtime's DynamicQuantizeLSTM: the whole input by one range, the state by one a step.
+  bool rounds_to_bytes = false;
   std::vector<std::string> names;  // "forward", "reverse".
   std::vector<Activation> activations;
 };
@@ -121,7 +123,7 @@ absl::Status CheckShape(const OnnxNode& node, ValueId id, absl::string_view what
 }
 
 // Weights [directions, inputs, gates] with one scale a direction or one a gate, as real numbers in
-// LSTM's order. What they are multiplied with stays real, too: ONNX Runtime rounds that to 8 bits.
+// LSTM's order. What they are multiplied with is rounded to 8 bits (`rounds_to_bytes`).
 absl::StatusOr<ValueId> QuantizedWeights(OnnxNode& node, int i, int scale) {
   Composer c(node);
   const ValueId w = c.In(i), scales = c.In(scale), zeros = c.In(scale + 1);
@@ -145,6 +147,7 @@ absl::StatusOr<ValueId> QuantizedWeights(OnnxNode& node, int i, int scale) {
 absl::StatusOr<Recurrence> Read(OnnxNode& node) {
   const bool quantized = node.type() == "DynamicQuantizeLSTM";
   Recurrence all{.kind = quantized ? "LSTM" : node.type()};
+  all.rounds_to_bytes = quantized;
   all.gates = all.kind == "LSTM" ? 4 : all.kind == "GRU" ? 3 : 1;
   all.functions = all.kind == "LSTM" ? 3 : all.kind == "GRU" ? 2 : 1;
   ASSIGN_OR_RETURN(all.x, node.Input(0));
@@ -299,7 +302,8 @@ class Direction {
 
 Direction::Step Direction::Lstm(ValueId projected, ValueId r, ValueId h, ValueId c) {
   // Order of gates: input, output, forget, cell; of peepholes: input, output, forget.
-  const ValueId gates = f_.Add(Product(h, r), projected);
+  const ValueId seen = all_.rounds_to_bytes ? EmitDynamicallyRounded(f_, h) : h;
+  const ValueId gates = f_.Add(Product(seen, r), projected);
   if (gates < 0) return {-1, -1};
   const ValueId i = Activate(0, Peephole(Gate(gates, 0), c, 0));
   const ValueId f = all_.input_forget ? f_.Sub(f_.Number(DType::kF32, 1), i)
@@ -418,7 +422,9 @@ absl::Status Recurrent(OnnxNode& node) {
   Composer f(node);
   const ValueId x = all.batch_first ? f.Transpose(all.x, {1, 0, 2}) : all.x;
   RETURN_IF_ERROR(f.status());
-  ASSIGN_OR_RETURN(const ValueId given, node.Packed(x));
+  ASSIGN_OR_RETURN(ValueId given, node.Packed(x));
+  if (all.rounds_to_bytes) given = EmitDynamicallyRounded(f, given);
+  RETURN_IF_ERROR(f.status());
   const ValueId steps = node.ExtentsOf(given)[0], batch = node.ExtentsOf(given)[1];
   if (node.ExtentsOf(given)[2] != kFullAxis)
     return node.Unsupported("a width that only a run knows");

@@ -195,15 +195,16 @@ def _attention(inputs, attributes):
 
 
 def _lstm(inputs, attributes):
-    """Forward, from states of 0; input and state are real numbers."""
+    """Forward, from states of 0; the input is rounded to 8 bits as a whole, the state in each step."""
     x, w, r, bias, _, _, _, _, w_scale, w_zero, r_scale, r_zero = inputs
     weights = [real(each[0], scale[0], zero[0]) for each, scale, zero in
                ((w, w_scale, w_zero), (r, r_scale, r_zero))]
     size = attributes["hidden_size"]
     h = c = np.zeros((x.shape[1], size))
     states = []
-    for step in x.astype(f64):
-        gates = step @ weights[0] + h @ weights[1] + bias[0, :4 * size] + bias[0, 4 * size:]
+    for step in real(*_dynamic_quantize([x], {})):
+        seen = real(*_dynamic_quantize([h.astype(f32)], {}))
+        gates = step @ weights[0] + seen @ weights[1] + bias[0, :4 * size] + bias[0, 4 * size:]
         i, o, f, new = np.split(gates, 4, 1)
         i, o, f = (1 / (1 + np.exp(-gate)) for gate in (i, o, f))
         c = f * c + i * np.tanh(new)
