@@ -57,6 +57,22 @@ absl::Status TrainingBatchNormalization(OnnxNode& node) {
   return c.status();
 }
 
+// spatial=0 of opset 7: scale, bias and statistics have a value for each element of an example.
+absl::Status NormalizeByElement(OnnxNode& node) {
+  Composer c(node);
+  const ValueId x = c.In(0), scale = c.In(1), bias = c.In(2), mean = c.In(3), variance = c.In(4);
+  RETURN_IF_ERROR(c.status());
+  Shape want = c.ShapeOf(x);
+  if (want.empty()) return node.Invalid("want an input [N, C, ..]");
+  want.erase(want.begin());
+  for (const ValueId id : {scale, bias, mean, variance}) {
+    if (c.ShapeOf(id) != want) return node.Invalid("spatial=0: want one value for each element");
+  }
+  const ValueId root = c.Op("sqrt", {c.Add(variance, node.Float("epsilon", 1e-5f))});
+  c.Output(0, c.Add(c.Mul(c.Sub(x, mean), c.Div(scale, root)), bias));
+  return c.status();
+}
+
 absl::Status BatchNormalization(OnnxNode& node) {
   std::vector<ValueId> inputs;
   for (int i = 0; i < 5; ++i) {
@@ -67,12 +83,10 @@ absl::Status BatchNormalization(OnnxNode& node) {
     if (node.opset() < 14) return node.Unsupported("training_mode is of opset 14 on");
     return TrainingBatchNormalization(node);
   }
-  if (node.opset() < 9 && node.Int("spatial", 1) == 0) {
-    return node.Unsupported("spatial=0 (statistics for each element) is not supported");
-  }
   for (int i = 1; i < node.output_count(); ++i) {
     if (node.OutputUsed(i)) return node.Unsupported("only output Y exists outside of training");
   }
+  if (node.opset() < 9 && node.Int("spatial", 1) == 0) return NormalizeByElement(node);
   Attributes attributes;
   attributes.Set("epsilon", node.Float("epsilon", 1e-5f));
   return node.Finish("batch_norm", std::move(inputs), std::move(attributes));

@@ -40,6 +40,36 @@ absl::Status ReduceNothing(OnnxNode& node, absl::string_view op, ValueId x, cons
   return c.status();
 }
 
+// Roots and logarithms of integers are cut to integers, as ONNX's reference and ONNX Runtime do.
+absl::Status Finish(OnnxNode& node, absl::string_view op, ValueId x, Attributes attributes) {
+  Composer c(node);
+  const DType dtype = c.DTypeOf(x);
+  const std::set<absl::string_view> real = {"reduce_l2", "reduce_log_sum", "reduce_log_sum_exp"};
+  if (IsFloat(dtype) || dtype == DType::kBool || real.count(op) == 0) {
+    return node.Finish(op, {x}, std::move(attributes));
+  }
+  c.Output(0, c.Cast(c.Op(op, {c.Cast(x, DType::kF64)}, std::move(attributes)), dtype));
+  return c.status();
+}
+
+// Over no axis: what the operator makes of each element alone.
+absl::Status ReduceEach(OnnxNode& node, absl::string_view op, ValueId x) {
+  const std::set<absl::string_view> same = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min",
+                                            "reduce_prod"};
+  if (same.count(op) != 0) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  Shape shape = node.TypeOf(x).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  shape.push_back(1);
+  ASSIGN_OR_RETURN(const ValueId column, node.EmitReshape(x, std::move(shape)));
+  Attributes attributes;
+  attributes.Set("axes", std::vector<int64_t>{rank});
+  attributes.Set("keepdims", int64_t{0});
+  return Finish(node, op, column, std::move(attributes));
+}
+
 absl::Status Reduce(OnnxNode& node, absl::string_view op) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());
@@ -48,26 +78,17 @@ absl::Status Reduce(OnnxNode& node, absl::string_view op) {
     ASSIGN_OR_RETURN(axes, node.ConstantInts(1, "axes"));
   }
   ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), rank));
-  if (axes.empty()) {
-    if (node.Int("noop_with_empty_axes", 0) != 0) {
-      // Over no axis: the operators that change a single element are not the identity.
-      const std::set<absl::string_view> kept = {"reduce_sum", "reduce_mean", "reduce_max",
-                                                "reduce_min", "reduce_prod"};
-      if (kept.count(op) == 0) return node.Unsupported("noop_with_empty_axes is not supported");
-      node.SetOutput(0, x);
-      return absl::OkStatus();
-    }
+  const bool each = rank == 0 || (axes.empty() && node.Int("noop_with_empty_axes", 0) != 0);
+  if (axes.empty() && !each) {
     for (int64_t d = 0; d < rank; ++d) axes.push_back(d);
-  }
-  if (rank == 0) {
-    return node.Unsupported("a reduction of a scalar is not supported");
   }
   std::sort(axes.begin(), axes.end());
   if (ElementCount(node.TypeOf(x).shape) == 0) return ReduceNothing(node, op, x, axes);
+  if (each) return ReduceEach(node, op, x);
   Attributes attributes;
   attributes.Set("axes", std::move(axes));
   attributes.Set("keepdims", node.Int("keepdims", 1));
-  return node.Finish(op, {x}, std::move(attributes));
+  return Finish(node, op, x, std::move(attributes));
 }
 
 absl::Status ArgReduce(OnnxNode& node, absl::string_view op) {

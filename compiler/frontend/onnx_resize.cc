@@ -106,10 +106,9 @@ absl::Status CheckCorners(OnnxNode& node, const std::vector<int64_t>& shape, con
   return absl::OkStatus();
 }
 
-absl::Status ResizeByTaps(OnnxNode& node, ValueId x, const Target& target,
-                          const std::string& coordinates, const ResizeKernel& kernel) {
+absl::StatusOr<ValueId> ResizeByTaps(OnnxNode& node, ValueId x, const Target& target,
+                                     const std::string& coordinates, const ResizeKernel& kernel) {
   Composer c(node);
-  if (!IsFloat(c.DTypeOf(x))) return node.Unsupported("interpolation of integers");
   const int64_t rank = c.Rank(x);
   for (int64_t d = 0; d < rank; ++d) {
     ResizeAxis axis{.coordinates = coordinates, .in = c.ShapeOf(x)[d]};
@@ -129,8 +128,20 @@ absl::Status ResizeByTaps(OnnxNode& node, ValueId x, const Target& target,
     x = EmitResizeAxis(c, x, d, axis, kernel);
     RETURN_IF_ERROR(c.status());
   }
-  c.Output(0, x);
-  return c.status();
+  return x;
+}
+
+// As ONNX's reference does it: to the nearest, halves to even, within the type. (ONNX Runtime cuts
+// fractions off where it does not antialias.)
+ValueId RoundedTo(Composer& c, ValueId x, DType dtype) {
+  const bool is_signed = !IsUnsigned(dtype);
+  const int bits = IntBits(dtype) - (is_signed ? 1 : 0);
+  // The greatest double below 2^64 is 2^64 - 2^11.
+  const double high = std::ldexp(1.0, bits) - (bits > 53 ? std::ldexp(1.0, bits - 53) : 1);
+  Attributes limits;
+  limits.Set("min", is_signed ? -std::ldexp(1.0, bits) : 0.0);
+  limits.Set("max", high);
+  return c.Cast(c.Op("clip", {c.Op("round", {x})}, std::move(limits)), dtype);
 }
 
 absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::string mode,
@@ -150,13 +161,25 @@ absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::
   }
   const bool antialias = node.Int("antialias", 0) != 0 && mode != "nearest";
   const bool excludes = node.Int("exclude_outside", 0) != 0 && mode != "nearest";
+  const DType dtype = node.TypeOf(x).dtype;
+  const bool is_whole = mode != "nearest" && !IsFloat(dtype);
+  Composer c(node);
+  if (is_whole) {
+    if (dtype == DType::kBool) return node.Unsupported("interpolation of bools");
+    x = c.Cast(x, SizeBytes(dtype) > 2 ? DType::kF64 : DType::kF32);
+  }
+  const auto finish = [&](ValueId y) {
+    c.Output(0, is_whole ? RoundedTo(c, y, dtype) : y);
+    return c.status();
+  };
   if (mode == "cubic" || antialias || excludes) {
     const ResizeKernel kernel = {.cubic = mode == "cubic",
                                  .cubic_a = node.Float("cubic_coeff_a", -0.75),
                                  .antialias = antialias,
                                  .exclude_outside = excludes,
                                  .extrapolation = target.extrapolation_value};
-    return ResizeByTaps(node, x, target, coordinates, kernel);
+    ASSIGN_OR_RETURN(const ValueId y, ResizeByTaps(node, x, target, coordinates, kernel));
+    return finish(y);
   }
   Attributes attributes;
   if (!target.scales.empty()) attributes.Set("scales", target.scales);
@@ -168,7 +191,7 @@ absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::
   attributes.Set("mode", std::move(mode));
   attributes.Set("coordinate_transformation_mode", std::move(coordinates));
   attributes.Set("nearest_mode", std::move(nearest));
-  return node.Finish("resize", {x}, std::move(attributes));
+  return finish(c.Op("resize", {x}, std::move(attributes)));
 }
 
 absl::Status Upsample(OnnxNode& node) {

@@ -225,7 +225,9 @@ absl::Status AffineGrid(OnnxNode& node) {
     for (int64_t d = dims; d-- > 0; left /= extents[d]) {
       const double at = static_cast<double>(left % extents[d]);
       const auto extent = static_cast<double>(extents[d]);
-      if (align && extents[d] == 1) return node.Unsupported("align_corners with an extent of 1");
+      if (align && extents[d] == 1)
+        return node.Unsupported(
+            "align_corners with an extent of 1: runtimes differ in where that is");
       points.push_back(align ? -1 + 2 * at / (extent - 1) : (2 * at + 1) / extent - 1);
     }
     points.push_back(1);
@@ -328,17 +330,46 @@ absl::Status RoiAlign(OnnxNode& node) {
 
 // ---- DeformConv: samples at moved positions, then a product with the weights.
 
+// One spatial dimension is a row of an image, whose samples move by 0 in the other one.
+struct DeformInputs {
+  ValueId x, weight, offset;
+  Shape strides, dilations, pads;
+};
+void MakeImage(Composer& c, DeformInputs& in) {
+  const auto row = [&](ValueId v) {
+    Shape shape = c.ShapeOf(v);
+    shape.insert(shape.begin() + 2, 1);
+    return c.Reshape(v, shape);
+  };
+  in.x = row(in.x);
+  in.weight = row(in.weight);
+  Shape moves = c.ShapeOf(in.offset);
+  // In pairs: first the move between rows.
+  const ValueId pairs = c.Pad(row(in.offset), {0, 0, 1, 0, 0, 0, 0, 0});
+  in.offset = c.Reshape(pairs, {moves[0], 2 * moves[1], 1, moves[2]});
+  in.strides.insert(in.strides.begin(), 1);
+  in.dilations.insert(in.dilations.begin(), 1);
+  if (in.pads.size() == 2) in.pads = {0, in.pads[0], 0, in.pads[1]};
+}
+
 absl::Status DeformConv(OnnxNode& node) {
   Composer c(node);
-  const ValueId x = c.In(0), weight = c.In(1), offset = c.In(2);
+  DeformInputs d = {.x = c.In(0), .weight = c.In(1), .offset = c.In(2)};
   RETURN_IF_ERROR(c.status());
-  const Shape in = c.ShapeOf(x), kernel = c.ShapeOf(weight), moves = c.ShapeOf(offset);
-  if (in.size() != 4 || kernel.size() != 4 || moves.size() != 4) {
-    return node.Unsupported("want inputs of 4 dimensions");
+  const int64_t rank = c.Rank(d.x);
+  if (rank < 3 || c.Rank(d.weight) != rank || c.Rank(d.offset) != rank) {
+    return node.Invalid("want X, W and offset with as many dimensions, 3 or 4");
   }
+  if (rank > 4) return node.Unsupported("three spatial dimensions");
+  d.strides = node.Ints("strides", Shape(rank - 2, 1));
+  d.dilations = node.Ints("dilations", Shape(rank - 2, 1));
+  d.pads = node.Ints("pads", Shape(2 * (rank - 2), 0));
+  if (rank == 3) MakeImage(c, d);
+  RETURN_IF_ERROR(c.status());
+  const ValueId x = d.x, weight = d.weight, offset = d.offset;
+  const Shape &strides = d.strides, &dilations = d.dilations, &pads = d.pads;
+  const Shape in = c.ShapeOf(x), kernel = c.ShapeOf(weight), moves = c.ShapeOf(offset);
   const int64_t group = node.Int("group", 1), sets = node.Int("offset_group", 1);
-  const Shape strides = node.Ints("strides", {1, 1}), dilations = node.Ints("dilations", {1, 1});
-  const Shape pads = node.Ints("pads", {0, 0, 0, 0});
   const int64_t taps = kernel[2] * kernel[3];
   const int64_t n = in[0], rows = moves[2], columns = moves[3];
   if (group < 1 || sets < 1 || in[1] % sets != 0 || in[1] != kernel[1] * group ||
@@ -376,7 +407,7 @@ absl::Status DeformConv(OnnxNode& node) {
   const ValueId matrix = c.Reshape(weight, {group, kernel[0] / group, kernel[1] * taps});
   ValueId y = c.Reshape(c.MatMul(matrix, patches), {n, kernel[0], rows, columns});
   if (node.HasInput(3)) y = c.Add(y, c.Reshape(c.In(3), {1, kernel[0], 1, 1}));
-  c.Output(0, y);
+  c.Output(0, rank == 3 ? c.Reshape(y, {n, kernel[0], columns}) : y);
   return c.status();
 }
 

@@ -69,7 +69,8 @@ absl::Status NonZero(OnnxNode& node) {
   const ValueId x = c.In(0);
   RETURN_IF_ERROR(c.status());
   const Shape shape = c.ShapeOf(x);
-  if (shape.empty()) return node.Unsupported("of a scalar, on whose places runtimes disagree");
+  // ONNX's text: places of a scalar have no coordinate.
+  if (shape.empty() && !c.IsConstant(x)) return node.Unsupported("of a scalar: [0, N] is empty");
   if (!c.IsConstant(x)) {
     ASSIGN_OR_RETURN(const std::vector<ValueId> found, FindNonZero(node, x));
     c.Output(0, found[0]);

@@ -157,7 +157,14 @@ def standard_cases():
     for p in (1, 2, 3):
         yield f"lp_pool {p}", ("onnx.LpPool", [image], {
             "kernel_shape": [3, 2], "strides": [2, 1], "p": p}, 1, [])
+        yield f"lp_pool ceil {p}", ("onnx.LpPool", [image], {
+            "kernel_shape": [3, 2], "strides": [3, 2], "pads": [0, 1, 1, 0], "ceil_mode": 1,
+            "p": p}, 1, [])
         yield f"global_lp_pool {p}", ("onnx.GlobalLpPool", [image], {"p": p}, 1, [])
+    yield "lp_pool ceil dilated", ("onnx.LpPool", [image], {
+        "kernel_shape": [2, 2], "strides": [3, 3], "dilations": [2, 2], "pads": [1, 1, 1, 1],
+        "ceil_mode": 1}, 1, [])
+    yield from reduction_cases()
     for inverse, onesided, parts in ((0, 0, 1), (0, 0, 2), (0, 1, 1), (1, 0, 2)):
         for size in (5, 8, 12):
             yield f"dft {inverse} {onesided} {parts} {size}", (
@@ -174,6 +181,20 @@ def standard_cases():
             yield f"resize cubic {mode} {sizes[2]}", (
                 "onnx.Resize", [image, None, None, ints(sizes, np.int64)],
                 {"mode": "cubic", "coordinate_transformation_mode": mode}, 1, ["i3"])
+
+
+def reduction_cases():
+    """Of a scalar, over no axis, and of integers whose results have fractions."""
+    for kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp",
+                 "SumSquare"):
+        yield f"scalar {kind}", (f"onnx.Reduce{kind}", [np.array(2.5, np.float32)], {}, 1, [])
+        yield f"each {kind}", (f"onnx.Reduce{kind}", [np.abs(data((2, 3)))],
+                               {"noop_with_empty_axes": 1}, 1, [])
+    whole = ints([[-7, 3, 200], [4, 50000, -6]])
+    for kind in ("Mean", "L1", "L2", "LogSum", "SumSquare"):
+        values = np.abs(whole) if kind == "LogSum" else whole % 999
+        yield f"integers {kind}", (f"onnx.Reduce{kind}", [values, ints([1], np.int64)],
+                                   {"keepdims": 0}, 1, ["i1"])
 
 
 def model_of(operator, inputs, attributes, outputs):
