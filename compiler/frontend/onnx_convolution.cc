@@ -299,9 +299,16 @@ absl::Status Col2Im(OnnxNode& node) {
   SetWindow(w, attributes);
   attributes.Set("group", channels);
   attributes.Set("output_padding", extra);
-  c.Output(0, c.Op("conv_transpose",
-                   {c.Reshape(x, columns), c.Constant(c.DTypeOf(x), weights_shape, weights)},
-                   std::move(attributes)));
+  // Sums of integers of 32 bits are exact in doubles, and wrap around on the way back.
+  const DType dtype = c.DTypeOf(x), sums = IsFloat(dtype) ? dtype : DType::kF64;
+  if (dtype == DType::kBool || (sums != dtype && SizeBytes(dtype) == 8)) {
+    return node.Unsupported("sums of bools or of integers of 64 bits");
+  }
+  const ValueId sum =
+      c.Op("conv_transpose",
+           {c.Reshape(c.Cast(x, sums), columns), c.Constant(sums, weights_shape, weights)},
+           std::move(attributes));
+  c.Output(0, sums == dtype ? sum : c.Cast(c.Cast(sum, DType::kI64), dtype));
   return c.status();
 }
 

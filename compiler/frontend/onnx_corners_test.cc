@@ -39,8 +39,18 @@ std::string ModelOf(const Case& c) {
                    OnnxFloats("moves", {1, 3, 3}, {.5, 0, -1, .25, 1, 0, -.5, 0, 2}),
                    OnnxFloats("mask", {1, 3, 3}, {.25, .5, .75, 1, 1.25, 1.5, 1.75, 2, 2.25}),
                    OnnxFloats("by2", {2, 2}, {1, 2, 3, 4}),
-                   OnnxFloats("four", {2, 2}, {4, 4, 4, 4}), "node { ", c.node, " output: 'y' } ",
-                   OnnxTensorInfo("output", "y", {})),
+                   OnnxFloats("four", {2, 2}, {4, 4, 4, 4}),
+                   "initializer { name: 'm' dims: [2, 3] data_type: 6 "
+                   "int32_data: [1, 2, 3, -4, 5, 6] } ",
+                   "initializer { name: 'c' dims: 2 data_type: 6 int32_data: [7, 8] } ",
+                   OnnxInts("three", {3, 3}), OnnxInts("two", {2, 2}),
+                   OnnxFloats("grid", {1, 1, 3, 2}, {.5, -.25, -1, 0, .1, .9}),
+                   "initializer { name: 'wide' dims: [1, 8, 1] data_type: 11 ",
+                   "double_data: [.5, -.25, .75, 1, -1, .125, .25, .5] } ",
+                   "initializer { name: 'back' dims: [1, 8, 2] data_type: 11 double_data: "
+                   "[-.5, -.25, 0, .25, .5, -.5, -.25, 0, .25, .5, -.5, -.25, 0, .25, .5, -.5] } ",
+                   OnnxFloats("one", {1}, {1}), OnnxFloats("half", {1}, {.5}), "node { ", c.node,
+                   " output: 'y' } ", OnnxTensorInfo("output", "y", {})),
       c.opset);
 }
 
@@ -96,6 +106,39 @@ TEST(OnnxCornersTest, AsTheReferenceHasThem) {
        {2, 2, 2},
        {1, 2, 3, 4, 3, 2, 1, 0},
        {1, 2, 3, 4, 2 / root + 1, 2, -6 / root + 3, -16 / root + 4}},
+      {"op_type: 'BatchNormalization' input: ['x', 'half', 'one', 'half', 'one']",
+       15,
+       1,
+       {2},
+       {1, 2},
+       {.25 / std::sqrt(1 + 1e-5) + 1, .75 / std::sqrt(1 + 1e-5) + 1}},
+      {"op_type: 'Gemm' input: ['x', 'm', 'c'] attribute { name: 'transB' type: INT i: 1 }",
+       21,
+       6,
+       {2, 3},
+       {1, -2, 3, 4, 5, -6},
+       {13, 12, 3, -19}},
+      // Bytes wrap around.
+      {"op_type: 'Col2Im' input: ['x', 'three', 'two']",
+       21,
+       2,
+       {1, 4, 4},
+       {0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220, 240, 4, 24, 44},
+       {0, 100, 100, 200, 88, 144, 200, 244, 44}},
+      {"op_type: 'GridSample' input: ['x', 'grid'] "
+       "attribute { name: 'align_corners' type: INT i: 1 }",
+       21,
+       11,
+       {1, 1, 2, 3},
+       {1, 2, 3, 4, 5, 6},
+       {3.625, 2.5, 4.949999988079071}},
+      {"op_type: 'LSTM' input: ['x', 'wide', 'back']",
+       21,
+       11,
+       {3, 1, 1},
+       {.5, -1, 2},
+       {0.041364971444765933, 0.071155626931446461, -0.010267919896682584, -0.056690826055846348,
+        0.25972639692486438, 0.1451957587501628}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.node);

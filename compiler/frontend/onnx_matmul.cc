@@ -3,10 +3,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_import_context.h"
+#include "compiler/frontend/onnx_compose.h"
 
 namespace burnish {
 namespace {
+
+absl::Status IntegerGemm(OnnxNode& node, bool trans_a, bool trans_b) {
+  Composer c(node);
+  const auto operand = [&](int i, bool turned) {
+    return turned ? c.Transpose(c.In(i), {1, 0}) : c.In(i);
+  };
+  const ValueId product = c.MatMul(operand(0, trans_a), operand(1, trans_b));
+  c.Output(0, node.HasInput(2) ? c.Add(product, c.In(2)) : product);
+  return c.status();
+}
 
 absl::Status Gemm(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId a, node.Input(0));
@@ -19,6 +29,12 @@ absl::Status Gemm(OnnxNode& node) {
   const double beta = node.Float("beta", 1.0);
   const bool trans_a = node.Int("transA", 0) != 0;
   const bool trans_b = node.Int("transB", 0) != 0;
+  if (!IsFloat(node.TypeOf(a).dtype)) {
+    if (alpha != 1 || (beta != 1 && node.HasInput(2))) {
+      return node.Unsupported("alpha or beta of integers, which nobody says how to round");
+    }
+    return IntegerGemm(node, trans_a, trans_b);
+  }
   std::vector<ValueId> inputs = {a, b};
   bool dense = alpha == 1.0 && !trans_a && trans_b;
   if (node.HasInput(2)) {

@@ -58,15 +58,20 @@ absl::Status TrainingBatchNormalization(OnnxNode& node) {
 }
 
 // spatial=0 of opset 7: scale, bias and statistics have a value for each element of an example.
+// Also of a list, which has one channel.
 absl::Status NormalizeByElement(OnnxNode& node) {
   Composer c(node);
   const ValueId x = c.In(0), scale = c.In(1), bias = c.In(2), mean = c.In(3), variance = c.In(4);
   RETURN_IF_ERROR(c.status());
   Shape want = c.ShapeOf(x);
   if (want.empty()) return node.Invalid("want an input [N, C, ..]");
+  if (want.size() == 1) want.push_back(1);
   want.erase(want.begin());
   for (const ValueId id : {scale, bias, mean, variance}) {
-    if (c.ShapeOf(id) != want) return node.Invalid("spatial=0: want one value for each element");
+    if (c.ShapeOf(id) == want) continue;
+    return node.Invalid(absl::StrCat("got ", PrintType(node.TypeOf(id)), ", want ",
+                                     PrintType({c.DTypeOf(id), want}), " of scale, bias, mean and ",
+                                     "variance"));
   }
   const ValueId root = c.Op("sqrt", {c.Add(variance, node.Float("epsilon", 1e-5f))});
   c.Output(0, c.Add(c.Mul(c.Sub(x, mean), c.Div(scale, root)), bias));
@@ -86,7 +91,8 @@ absl::Status BatchNormalization(OnnxNode& node) {
   for (int i = 1; i < node.output_count(); ++i) {
     if (node.OutputUsed(i)) return node.Unsupported("only output Y exists outside of training");
   }
-  if (node.opset() < 9 && node.Int("spatial", 1) == 0) return NormalizeByElement(node);
+  const bool by_element = node.opset() < 9 && node.Int("spatial", 1) == 0;
+  if (by_element || node.TypeOf(inputs[0]).shape.size() == 1) return NormalizeByElement(node);
   Attributes attributes;
   attributes.Set("epsilon", node.Float("epsilon", 1e-5f));
   return node.Finish("batch_norm", std::move(inputs), std::move(attributes));

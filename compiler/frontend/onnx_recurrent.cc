@@ -59,6 +59,7 @@ struct Recurrence {
   int64_t gates = 0, functions = 0;
   int64_t steps = 0, batch = 0, hidden = 0, directions = 0;
   bool batch_first = false;
+  DType dtype = DType::kF32;  // Of inputs and states.
   ValueId x = -1, w = -1, r = -1;
   ValueId run_steps = -1;  // i64 scalar: how many of `steps` a run has; -1: all.
   ValueId bias = -1, lengths = -1, initial_h = -1, initial_c = -1, peepholes = -1;
@@ -151,6 +152,7 @@ absl::StatusOr<Recurrence> Read(OnnxNode& node) {
   all.gates = all.kind == "LSTM" ? 4 : all.kind == "GRU" ? 3 : 1;
   all.functions = all.kind == "LSTM" ? 3 : all.kind == "GRU" ? 2 : 1;
   ASSIGN_OR_RETURN(all.x, node.Input(0));
+  all.dtype = node.TypeOf(all.x).dtype;
   if (quantized) {
     ASSIGN_OR_RETURN(all.w, QuantizedWeights(node, 1, 8));
     ASSIGN_OR_RETURN(all.r, QuantizedWeights(node, 2, 10));
@@ -233,7 +235,7 @@ class Direction {
       return f_.Slice(whole, 0, d_, d_ + 1);
     }
     if (!f_.MayMake({all_.batch, all_.hidden})) return -1;
-    return f_.Constant(DType::kF32, {1, all_.batch, all_.hidden},
+    return f_.Constant(all_.dtype, {1, all_.batch, all_.hidden},
                        std::vector<double>(all_.batch * all_.hidden, 0.0));
   }
   // What operators are added to, and what the other graph knows of its values.
@@ -306,7 +308,7 @@ Direction::Step Direction::Lstm(ValueId projected, ValueId r, ValueId h, ValueId
   const ValueId gates = f_.Add(Product(seen, r), projected);
   if (gates < 0) return {-1, -1};
   const ValueId i = Activate(0, Peephole(Gate(gates, 0), c, 0));
-  const ValueId f = all_.input_forget ? f_.Sub(f_.Number(DType::kF32, 1), i)
+  const ValueId f = all_.input_forget ? f_.Sub(f_.NumberLike(i, 1), i)
                                       : Activate(0, Peephole(Gate(gates, 2), c, 2));
   const ValueId next_c = f_.Add(f_.Mul(f, c), f_.Mul(i, Activate(1, Gate(gates, 3))));
   const ValueId o = Activate(0, Peephole(Gate(gates, 1), next_c, 1));
@@ -369,7 +371,7 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   Graph& body = node_.context().graph;
   const ValueId h = State(h0, "h");
   const ValueId c = c0 >= 0 ? State(c0, "c") : -1;
-  std::vector<ValueId> slices = {AddInput(body, "x", {DType::kF32, {all_.batch, rows_}})};
+  std::vector<ValueId> slices = {AddInput(body, "x", {all_.dtype, {all_.batch, rows_}})};
   ValueId is_inside = -1;
   if (times >= 0) {
     slices.push_back(AddInput(body, "t", {DType::kI32, {1, 1}}));
@@ -388,7 +390,7 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   ValueId y = next.h;
   if (is_inside >= 0) {
     // Behind a sequence's end there is nothing, and the state is the last one.
-    y = Masked(is_inside, next.h, f_.Number(DType::kF32, 0));
+    y = Masked(is_inside, next.h, f_.NumberLike(next.h, 0));
     next = {Masked(is_inside, next.h, h), c < 0 ? -1 : Masked(is_inside, next.c, c)};
   }
   body.outputs = {next.h};

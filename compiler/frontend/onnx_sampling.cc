@@ -159,9 +159,15 @@ absl::StatusOr<Sampler> ReadSampler(OnnxNode& node) {
 
 absl::Status GridSample(OnnxNode& node) {
   Composer c(node);
-  const ValueId x = c.In(0), grid = c.In(1);
+  const ValueId x = c.In(0);
+  ValueId grid = c.In(1);
   RETURN_IF_ERROR(c.status());
   ASSIGN_OR_RETURN(const Sampler sampler, ReadSampler(node));
+  if (IsFloat(c.DTypeOf(x))) {
+    grid = c.Cast(grid, c.DTypeOf(x));
+  } else if (sampler.mode != "nearest") {
+    return node.Unsupported("integers between pixels, which nobody says how to round");
+  }
   const Shape shape = c.ShapeOf(x), places = c.ShapeOf(grid);
   const auto dims = static_cast<int64_t>(shape.size()) - 2;
   // Every dimension doubles, or with cubic taps quadruples, the taps.
