@@ -296,6 +296,33 @@ TEST(StorageDriverTest, TheFastestMixtureHasAllTypes) {
   ExpectRunsLikeTheGraph(graph, some, 2 * options.select.error_budget);
 }
 
+// f16 ends at 65504: a layer beyond has no finite error in it, and stays in f32 while others do
+// not.
+TEST(StorageDriverTest, WhatOverflowsItsTypeStaysInF32) {
+  Graph graph;
+  graph.name = "large";
+  ValueId x = AddInput(graph, "x", {DType::kF32, {1, 8, 9, 7}});
+  for (int i = 0; i < 3; ++i) {
+    x = *AddOp(graph, "conv", {x, Filters(graph, i)},
+               MakeAttributes({{"strides", Shape{1, 1}},
+                               {"pads", Shape(4, 1)},
+                               {"dilations", Shape{1, 1}},
+                               {"group", int64_t{1}}}),
+               absl::StrCat("conv", i));
+    if (i == 2) continue;
+    const ValueId factor = AddConstant(graph, absl::StrCat("f", i), {DType::kF32, {}},
+                                       FromDoubles(DType::kF32, {i == 0 ? 1e6 : 1e-6}));
+    x = Op(graph, "mul", {x, factor});
+  }
+  graph.outputs = {x};
+  graph.values[x].name = "y";
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, Options(2e-2, DType::kF16)));
+  EXPECT_GE(CountLayers(built, DType::kF16), 1);
+  EXPECT_GE(CountLayers(built, DType::kF32), 1);
+  ASSERT_TRUE(built.measured_error.has_value());
+  EXPECT_LE(*built.measured_error, 2e-2);
+}
+
 TEST(StorageDriverTest, ModelsInF32SayNothingOfTypes) {
   const Graph graph = DeepGraph();
   ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, Options(1e-4, DType::kF32)));
