@@ -6,16 +6,19 @@ torch_harness.start(__file__)
 
 import contextlib  # noqa: E402
 import copy  # noqa: E402
+import dataclasses  # noqa: E402
 import glob  # noqa: E402
 import math  # noqa: E402
 import multiprocessing  # noqa: E402
 import os  # noqa: E402
 import pickle  # noqa: E402
+import re  # noqa: E402
 import resource  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
 import tempfile  # noqa: E402
 import threading  # noqa: E402
+from unittest import mock  # noqa: E402
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
@@ -97,6 +100,22 @@ def test_options():
         assert options_of({}).sizes == 3 and options_of({"sizes": 5}).sizes == 5
     finally:
         del os.environ["BURNISH_TORCH_SIZES"]
+
+
+def test_each_option_from_the_environment():
+    from burnish._torch.options import Options, options_of
+    wanted = {"fallback": "inductor", "strict": True, "freeze": "full", "first": "wait", "tune": "farm:host:7171",
+              "trials": 7, "time": "30m", "scheduler": "auto_scheduler", "sizes": 3, "size_limit": 64, "threads": 1,
+              "opt_level": 2, "accuracy": 1e-3, "precision": "bf16", "database": "studies.db", "cache": False,
+              "dump": "graphs"}
+    assert set(wanted) == {field.name for field in dataclasses.fields(Options)}
+    variables = {f"BURNISH_TORCH_{name.upper()}": str(int(value)) if isinstance(value, bool) else str(value)
+                 for name, value in wanted.items()}
+    with mock.patch.dict(os.environ, variables):
+        assert options_of(None) == Options(**wanted)
+        assert options_of({"accuracy": "strict"}).accuracy == "strict"
+    with mock.patch.dict(os.environ, {"BURNISH_TORCH_FALLBACK": "error"}):
+        raised(lambda: compiled(mlp())(torch.ones(1, 6)), Exception, "would stay in PyTorch", "gradients")
 
 
 def test_dump_can_be_compiled():
@@ -273,6 +292,23 @@ def test_left_out_operators():
     assert len(lines) == 1 and "aten._linalg_det.default" in lines[0] and "1 of " in lines[0], lines
     with torch.no_grad():
         raised(lambda: compiled(function, strict=True)(x), Exception, "aten._linalg_det.default")
+
+
+def test_the_share_of_what_is_left_out_is_one_of_work():
+    """And not of operators: one that has a hundredth of the elements is not a fourth of four."""
+    x = torch.randn(64, 64)
+
+    def little(x):
+        return (x @ x).relu() + torch.special.bessel_j0(x[0])
+
+    def most(x):
+        return torch.special.bessel_j0(x.repeat(4, 4).exp()) * (x @ x).sum()
+
+    for function, least, greatest in ((little, 0, 1), (most, 50, 90)):
+        with torch.no_grad(), said() as lines:
+            close(compiled(function)(x), function(x))
+        share = float(re.search(r"some ([0-9.]+)% of the work", lines[0])[1])
+        assert len(lines) == 1 and least < share < greatest, lines
 
 
 def test_weights_of_pieces_are_constants_too():
@@ -617,7 +653,6 @@ def test_buffers_that_the_model_writes_are_no_constants():
 
 
 def test_the_page():
-    import re
     with open("docs/pytorch.md", encoding="utf-8") as file:
         blocks = re.findall(r"^```python\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 5, len(blocks)

@@ -143,9 +143,9 @@ def _report(name: str, parts: Parts, settings: Options) -> None:
         return
     if not parts.left:
         return
-    share = f"{parts.left_count} of {parts.work_count} operators"
-    text = (f"{name}: {share} ({parts.left_count / parts.work_count:.0%}) stay in PyTorch, around "
-            f"{len(parts.pieces)} pieces that do not: " +
+    share = parts.left_work / parts.work if parts.work else 0.0
+    text = (f"{name}: {parts.left_count} of {parts.work_count} operators, some {share:.1%} of the work, stay in PyTorch, "
+            f"around {len(parts.pieces)} pieces that do not: " +
             ", ".join(f"{operator} ({why})" for operator, why in sorted(parts.left.items())))
     if settings.strict:
         raise BurnishError(text, code=importer.UNSUPPORTED_CODE)

@@ -62,6 +62,7 @@ class Explanation:
     left: Mapping[str, str]  #: Operators that stay in PyTorch, and why.
     left_count: int
     operators: int  #: Of all graphs.
+    left_share: float  #: Of the graphs' work, what those do that stay in PyTorch: an estimate.
     whole: Mapping[str, str]  #: Graphs that stay in PyTorch whole, and why.
     ms: float  #: Of a call.
     eager_ms: float
@@ -81,7 +82,8 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [f"{self.graphs} graphs, {len(self.pieces)} pieces, {self.left_count} of "
-                 f"{self.operators} operators in PyTorch"]
+                 f"{self.operators} operators in PyTorch" +
+                 (f", some {self.left_share:.1%} of the work" if self.left_count else "")]
         for piece in self.pieces:
             lines.append(f"  {piece.name}: {piece.operators} operators, {piece.ms:.3f} ms, {piece.threads}" +
                          (f", {piece.sizes}" if piece.sizes else "") +
@@ -165,6 +167,7 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
                      for clock, times in zip(clocks, spent)),
         left=left, left_count=sum(one.left_count for one in parts),
         operators=sum(one.work_count for one in parts),
+        left_share=sum(one.left_work for one in parts) / (sum(one.work for one in parts) or 1.0),
         whole={graph.name: graph.whole_fallback for graph in graphs if graph.whole_fallback},
         ms=_ms(ours), eager_ms=_ms(eager))
 

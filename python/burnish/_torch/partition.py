@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner, Partition
 from torch.fx.passes.operator_support import OperatorSupportBase
+from torch.utils.flop_counter import flop_registry
 
 from . import importer
 from .options import Options
@@ -31,6 +32,8 @@ _HEAVY = frozenset(f"aten.{name}" for name in (
     "_scaled_dot_product_flash_attention_for_cpu.default"))
 # Of lighter operators: below, what a call costs is more than what fusing them saves.
 _LIGHT_MIN = 3
+# So many additions and multiplications a core makes while memory gives it one element, or takes it: an estimate.
+_FLOPS_OF_AN_ELEMENT = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Parts:
     left: dict[str, str]  #: Operators that stay in PyTorch, and why.
     left_count: int  #: Nodes that do.
     work_count: int  #: Nodes that compute something.
+    left_work: float = 0.0  #: What those nodes do, of `work`.
+    work: float = 0.0  #: Of all nodes, as `effort` counts it.
 
     @property
     def whole(self) -> bool:
@@ -52,6 +57,19 @@ def works(node: torch.fx.Node) -> bool:
     """Whether a node computes elements."""
     return (node.op == "call_function" and node.target is not operator.getitem
             and not importer.is_number(node) and importer.full_name(node.target) not in _NO_WORK)
+
+
+def effort(node: torch.fx.Node) -> float:
+    """What a node of fixed sizes does, for shares: its arithmetic by PyTorch's own count, or what it reads and writes."""
+    values = [node.meta.get("val"), *(source.meta.get("val") for source in node.all_input_nodes)]
+    tensors = [one for value in values for one in (value if isinstance(value, (tuple, list)) else (value,))
+               if isinstance(one, torch.Tensor)]
+    moved = float(_FLOPS_OF_AN_ELEMENT * sum(one.numel() for one in tensors))
+    count = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    if count is None:
+        return moved
+    args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
+    return max(moved, float(count(*args, **kwargs, out_val=node.meta["val"])))
 
 
 def is_worth(nodes: Sequence[torch.fx.Node]) -> bool:
@@ -106,14 +124,18 @@ def parts_of(module: torch.fx.GraphModule, frozen: Sequence[int], options: Optio
     left: dict[str, str] = {}
     for node, reason in reasons.items():
         left.setdefault(importer.full_name(node.target), reason)
+    efforts = {node.name: effort(node) for node in sized.graph.nodes if works(node)}
     if not reasons:
         pieces = [_piece(module, frozen, options, name)] if work else []
-        return Parts(pieces[0] if pieces else module, pieces, {}, 0 if pieces else len(work), len(work))
+        return Parts(pieces[0] if pieces else module, pieces, {}, 0 if pieces else len(work), len(work),
+                     work=sum(efforts.values()))
     partitioner = CapabilityBasedPartitioner(module, _Support(why), allows_single_node_partition=True)
     partitions = [one for one in partitioner.propose_partitions() if is_worth(list(one.nodes))]
-    inside = sum(sum(map(works, one.nodes)) for one in partitions)
+    inside = {node.name for one in partitions for node in one.nodes}
     pieces = _fused(module, partitioner, partitions, frozen, options, name)
-    return Parts(module, pieces, left, len(work) - inside, len(work))
+    outside = [one for one in efforts if one not in inside]
+    return Parts(module, pieces, left, len(outside), len(work), sum(map(efforts.__getitem__, outside)),
+                 sum(efforts.values()))
 
 
 def _piece(module: torch.fx.GraphModule, frozen: Sequence[int], options: Options,
