@@ -29,43 +29,43 @@ void ForkSafeMutex::LockSlowly() {
   while ((word & (kHeld | kReserved)) == 0) {
     if (word_.compare_exchange_weak(word, word | kHeld, std::memory_order_acquire)) return;
   }
-  const int64_t came_ns = MonotonicNs();
   const uint32_t ticket = next_.fetch_add(1, std::memory_order_seq_cst);
-  AwaitTurn(ticket);
-  word = word_.load(std::memory_order_relaxed);
+  came_ns_[ticket % kTimes].store(MonotonicNs(), std::memory_order_relaxed);
   for (;;) {
-    if ((word & kHeld) == 0) {
-      if (word_.compare_exchange_weak(word, kHeld, std::memory_order_acquire)) break;
-      continue;
+    // Before the look at the word: who unlocks later changes it.
+    const uint32_t calls = calls_.load(std::memory_order_seq_cst);
+    word = word_.load(std::memory_order_seq_cst);
+    if ((word & kHeld) == 0 && first_.load(std::memory_order_seq_cst) == ticket) {
+      if (TakeTurn(ticket, word)) return;
+    } else if ((word & kWanted) != 0) {
+      Futex(calls_, FUTEX_WAIT_BITSET, calls, nullptr, BitOf(ticket));
+    } else {
+      word_.compare_exchange_weak(word, word | kWanted, std::memory_order_seq_cst);
     }
-    const int64_t left_ns = came_ns + kPatienceNs - MonotonicNs();
-    const uint32_t wanted = word | kWanted | (left_ns <= 0 ? kReserved : 0);
-    if (wanted != word && !word_.compare_exchange_weak(word, wanted, std::memory_order_relaxed)) {
-      continue;
-    }
-    const timespec limit{.tv_sec = 0, .tv_nsec = left_ns};
-    // Returns at once where the word has changed.
-    Futex(word_, FUTEX_WAIT, wanted, left_ns <= 0 ? nullptr : &limit, 0);
-    word = word_.load(std::memory_order_relaxed);
-  }
-  EndTurn(ticket);
-}
-
-void ForkSafeMutex::WakeFirst() { Futex(word_, FUTEX_WAKE, 1, nullptr, 0); }
-
-void ForkSafeMutex::AwaitTurn(uint32_t ticket) {
-  for (uint32_t seen; (seen = first_.load(std::memory_order_seq_cst)) != ticket;) {
-    Futex(first_, FUTEX_WAIT_BITSET, seen, nullptr, BitOf(ticket));
   }
 }
 
-void ForkSafeMutex::EndTurn(uint32_t ticket) {
+bool ForkSafeMutex::TakeTurn(uint32_t ticket, uint32_t word) {
+  if (!word_.compare_exchange_strong(word, kHeld, std::memory_order_seq_cst)) return false;
   const uint32_t next = ticket + 1;
-  // In one order with the next one's two steps, its ticket and its look at whose turn it is: either
-  // the ticket is seen here, or it has seen that it is its turn.
   first_.store(next, std::memory_order_seq_cst);
-  if (next_.load(std::memory_order_seq_cst) == next) return;
-  Futex(first_, FUTEX_WAKE_BITSET, INT_MAX, nullptr, BitOf(next));
+  // Those behind it that have seen kWanted, and sleep.
+  if (next_.load(std::memory_order_seq_cst) != next) {
+    word_.fetch_or(kWanted, std::memory_order_seq_cst);
+  }
+  return true;
+}
+
+void ForkSafeMutex::UnlockSlowly() {
+  // Changed by who holds it alone.
+  const uint32_t first = first_.load(std::memory_order_relaxed);
+  uint32_t after = kWanted;
+  if (MonotonicNs() - came_ns_[first % kTimes].load(std::memory_order_relaxed) >= kPatienceNs) {
+    after |= kReserved;
+  }
+  word_.store(after, std::memory_order_seq_cst);
+  calls_.fetch_add(1, std::memory_order_seq_cst);
+  Futex(calls_, FUTEX_WAKE_BITSET, INT_MAX, nullptr, BitOf(first));
 }
 
 struct ForkRegistry {

@@ -3,14 +3,15 @@
 #ifndef COMPILER_RUNTIME_FORK_REGISTRATION_H_
 #define COMPILER_RUNTIME_FORK_REGISTRATION_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 namespace burnish {
 
 // For std::lock_guard. Those who wait get it in the order in which they came. Who comes while it is
-// free takes it before them, unless the first of them has waited for kPatienceNs and has reserved
-// it: it wakes for that when it becomes the first. Else callers of one model that call again at
+// free takes it before them, unless the first of them has waited for kPatienceNs when it becomes
+// free: then it is that one's, whenever it gets a CPU. Else callers of one model that call again at
 // once would keep it from others for many calls. Not a std::mutex, which knows no order and cannot
 // be made free again.
 class ForkSafeMutex {
@@ -26,7 +27,8 @@ class ForkSafeMutex {
     if (!word_.compare_exchange_strong(free, kHeld, std::memory_order_acquire)) LockSlowly();
   }
   void unlock() {
-    if ((word_.fetch_and(kReserved, std::memory_order_release) & kWanted) != 0) WakeFirst();
+    uint32_t held = kHeld;
+    if (!word_.compare_exchange_strong(held, 0, std::memory_order_release)) UnlockSlowly();
   }
   // Free, whoever held it. In a forked child only, before it has a second thread.
   void Reset() {
@@ -36,18 +38,23 @@ class ForkSafeMutex {
   }
 
  private:
-  // Of word_. kWanted: the first of those who wait sleeps, or is about to. kReserved: it is that
-  // one's next.
+  // Of word_. kWanted: somebody sleeps, or is about to. kReserved: it is the first one's next.
   static constexpr uint32_t kHeld = 1, kWanted = 2, kReserved = 4;
+  // Of more threads that wait, the first may look as if it came later.
+  static constexpr uint32_t kTimes = 16;
 
   void LockSlowly();
-  void WakeFirst();
-  void AwaitTurn(uint32_t ticket);
-  void EndTurn(uint32_t ticket);
+  // Decides, and not who waits, whether it is reserved: where all CPUs are busy those who wait may
+  // get one after the next two runs.
+  void UnlockSlowly();
+  // By the first of those who wait, where the word was `word` and free; whether it has it now.
+  bool TakeTurn(uint32_t ticket, uint32_t word);
 
   std::atomic<uint32_t> word_{0};
   // Tickets, and whose it is to be the first of those who wait. They wrap around.
   std::atomic<uint32_t> next_{0}, first_{0};
+  std::atomic<uint32_t> calls_{0};  // Counts who is woken, so that nobody sleeps through it.
+  std::array<std::atomic<int64_t>, kTimes> came_ns_{};  // By tickets.
 };
 
 // While it lives, in_child(object) is called in each forked child, by the only thread there is,
