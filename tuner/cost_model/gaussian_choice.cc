@@ -38,6 +38,11 @@ constexpr int kRowsMax = 256;
 // differences would count ten times.
 constexpr double kSameColumn = 0.95;
 constexpr double kLeastVariance = 1e-9;
+// A column counts by its squared correlation with the values, and by this over their number: after
+// a few measurements all count nearly alike, later those that say what is fast.
+constexpr double kRelevanceRows = 1;
+// Of the candidates, so many are asked for which one stands for most of the others.
+constexpr int kStandForMax = 512;
 
 double MeanOf(absl::Span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -129,6 +134,7 @@ class Process {
 
   std::vector<int> Take(int count) {
     for (int i = choice_.candidate_count; i < asked_count_; ++i) Condition(i);
+    if (rows_.empty() && choice_.prior.empty()) return TakeUnknown(count);
     std::vector<bool> taken(choice_.candidate_count, false);
     std::vector<int> chosen;
     while (static_cast<int>(chosen.size()) < std::min(count, choice_.candidate_count)) {
@@ -148,6 +154,43 @@ class Process {
   }
 
  private:
+  // While nothing is known: in turn what most others are like, and what is like none of those
+  // taken. The first alone misses kinds of candidates that are few, the second alone takes corners
+  // of the space, which are slow more often than chance.
+  std::vector<int> TakeUnknown(int count) {
+    const int total = choice_.candidate_count;
+    const int look = std::min(total, kStandForMax);
+    std::vector<Row> covariances(look, Row(look));
+    for (int a = 0; a < look; ++a) {
+      for (int b = 0; b <= a; ++b) covariances[a][b] = covariances[b][a] = CovarianceOf(a, b);
+    }
+    // How much less would be unknown of all, were it measured.
+    const auto told = [&](int a) {
+      Row known = covariances[a];
+      for (const Row& before : known_) {
+        for (int i = 0; i < look; ++i) known[i] -= before[a] * before[i];
+      }
+      return std::inner_product(known.begin(), known.end(), known.begin(), 0.0) /
+             (variance_[a] + noise_);
+    };
+    std::vector<bool> taken(total, false);
+    std::vector<int> chosen;
+    while (static_cast<int>(chosen.size()) < std::min(count, total)) {
+      const bool far = chosen.size() % 2 == 1 || static_cast<int>(chosen.size()) >= look;
+      int best = -1;
+      double most = 0;
+      for (int i = 0; i < (far ? total : look); ++i) {
+        if (taken[i]) continue;
+        const double value = far ? variance_[i] : told(i);
+        if (best < 0 || value > most) best = i, most = value;
+      }
+      taken[best] = true;
+      chosen.push_back(best);
+      Condition(best);
+    }
+    return chosen;
+  }
+
   // Mean over the columns.
   double SquaredDistance(int a, int b) const {
     if (dimensions_ == 0) return 0;
@@ -156,6 +199,10 @@ class Process {
     double sum = 0;
     for (size_t c = 0; c < dimensions_; ++c) sum += (x[c] - y[c]) * (x[c] - y[c]);
     return sum / static_cast<double>(dimensions_);
+  }
+
+  double CovarianceOf(int a, int b) const {
+    return Covariance(SquaredDistance(a, b) / (length_ * length_));
   }
 
   double Prior(int row) const { return choice_.prior.empty() ? 0 : choice_.prior[row]; }
@@ -217,7 +264,7 @@ class Process {
     for (size_t r = 0; r < n; ++r) {
       Row known(asked_count_);
       for (int i = 0; i < asked_count_; ++i) {
-        known[i] = Covariance(SquaredDistance(rows_[r], i) / (length_ * length_));
+        known[i] = CovarianceOf(rows_[r], i);
       }
       for (size_t k = 0; k < r; ++k) {
         const double factor = lower[r][k];
@@ -232,9 +279,37 @@ class Process {
     }
   }
 
+  // Stretches each column by what it tells of the values; the mean of the squares stays.
+  void Weigh() {
+    const auto count = static_cast<double>(rows_.size());
+    const double squares = std::inner_product(values_.begin(), values_.end(), values_.begin(), 0.0);
+    Row factors(dimensions_);
+    double sum = 0;
+    for (size_t c = 0; c < dimensions_; ++c) {
+      Row column;
+      for (const int row : rows_) {
+        column.push_back(points_[static_cast<size_t>(row) * dimensions_ + c]);
+      }
+      const double mean = MeanOf(column);
+      double product = 0, own = 0;
+      for (size_t i = 0; i < column.size(); ++i) {
+        own += (column[i] - mean) * (column[i] - mean);
+        product += (column[i] - mean) * values_[i];
+      }
+      // Of a column or of values that do not vary nothing is told.
+      const double known = own > 0 && squares > 0 ? product * product / (own * squares) : 0;
+      sum += factors[c] = known + kRelevanceRows / count;
+    }
+    for (double& factor : factors) {
+      factor = std::sqrt(factor * static_cast<double>(dimensions_) / sum);
+    }
+    for (size_t i = 0; i < points_.size(); ++i) points_[i] *= factors[i % dimensions_];
+  }
+
   // Length, noise and scale of the greatest likelihood; the triangle of their covariance.
   std::vector<Row> Fit() {
     const size_t n = rows_.size();
+    if (n >= kFitRowsMin) Weigh();
     std::vector<Row> squared(n, Row(n));
     for (size_t i = 0; i < n; ++i) {
       for (size_t j = 0; j <= i; ++j) squared[i][j] = SquaredDistance(rows_[i], rows_[j]);
@@ -286,7 +361,7 @@ class Process {
   void Condition(int asked) {
     Row known(asked_count_);
     for (int i = 0; i < asked_count_; ++i) {
-      known[i] = Covariance(SquaredDistance(asked, i) / (length_ * length_));
+      known[i] = CovarianceOf(asked, i);
     }
     for (const Row& before : known_) {
       const double factor = before[asked];
