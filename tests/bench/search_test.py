@@ -95,6 +95,24 @@ def an_arm_that_is_better_is_found_and_an_equal_one_is_not():
     return wrong, ""
 
 
+def what_learns_by_itself_is_judged_against_both_runs_of_chance():
+    wrong = []
+    arms = {"random": luck, "random again": other_luck, "learned": lambda seed, n: 1 + 1 / (n * n)}
+    result = result_of(arms)
+    summary = search_stats.summarize(result)
+    found = summary["learned"]
+    expect(wrong, (found["of"], found["beats_random"], found["reaches_random_500"]),
+           ("large", True, True), "it learns")
+    expect(wrong, list(found["trials_to_random_500"]), ["random", "random again"], "each of them")
+    expect(wrong, "random is after 500: yes" in search_stats.text(result, summary), True, "the text")
+    # Level with one run of chance, it has not passed the other's 500 trials in 64.
+    slow = search_stats.summarize(result_of({**arms, "learned": luck}))["learned"]
+    expect(wrong, (slow["beats_random"], slow["reaches_random_500"]), (False, False), "it does not")
+    expect(wrong, "NO (trials to" in search_stats.learned_text(slow), True, "its text")
+    expect(wrong, "learned" in search_stats.summarize(result_of({"random": luck})), False, "no such arm")
+    return wrong, ""
+
+
 def controls_that_fail_say_so():
     wrong = []
     bad = {"random": luck, "random again": lambda seed, n: luck(seed, n) + 1, "oracle": luck}
@@ -135,7 +153,8 @@ def a_replay_is_what_is_meant_where_no_command_is_named():
 
 
 CASES = (the_test_gives_known_answers, regrets_are_of_the_table_and_failures_cost_its_worst,
-         an_arm_that_is_better_is_found_and_an_equal_one_is_not, controls_that_fail_say_so,
+         an_arm_that_is_better_is_found_and_an_equal_one_is_not,
+         what_learns_by_itself_is_judged_against_both_runs_of_chance, controls_that_fail_say_so,
          tasks_are_rows_of_the_suite, a_model_stands_in_for_the_tasks,
          a_replay_is_what_is_meant_where_no_command_is_named)
 

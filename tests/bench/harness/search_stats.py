@@ -14,6 +14,8 @@ SUMMED = (16, 32, 64, 128, 200)
 LARGE_ROWS = 1000
 SIGNIFICANT = 0.01
 RANDOM, AGAIN, ORACLE = "random", "random again", "oracle"
+# The search that is told nothing beforehand, and after how many trials it is to be where chance is after 500.
+LEARNED, LEARNED_TRIALS = "learned", 64
 
 
 def after(curve, trials):
@@ -119,6 +121,21 @@ def summarize(result):
             "regret_percent_at_64": {
                 arm: percent(regrets(result, arm, 64, chosen).values()) for arm in arms}}
     group = summary["groups"].get("large", summary["groups"]["all"])["arms"]
+    if LEARNED in group:
+        chances = [arm for arm in (RANDOM, AGAIN) if arm in group]
+        chosen = groups["large"] or groups["all"]
+        test = group[LEARNED]["against_random"]
+        summary["learned"] = {
+            "of": "large" if groups["large"] else "all", "p": test["p"], "p_tasks": test["p_tasks"],
+            "beats_random": test["p"] < SIGNIFICANT and test["ratio"] < 1,
+            # Two runs of chance differ: each is asked.
+            "trials_to_random_500": {
+                arm: trials_to(result, LEARNED, chosen, group[arm]["regret_percent"][-1])
+                for arm in chances}}
+        # Of a table with less rows chance has seen most after 500: nothing would be said.
+        summary["learned"]["reaches_random_500"] = None if not groups["large"] else all(
+            trials is not None and trials <= LEARNED_TRIALS
+            for trials in summary["learned"]["trials_to_random_500"].values())
     if AGAIN in group:
         same = group[AGAIN]["against_random"]
         summary["controls"]["random against random finds nothing"] = same["p"] >= SIGNIFICANT
@@ -127,6 +144,20 @@ def summarize(result):
         summary["controls"]["the oracle beats random"] = (
             oracle["p"] < SIGNIFICANT and oracle["ratio"] < 1)
     return summary
+
+
+def learned_text(found):
+    large = found["of"] == "large"
+    lines = [f"without the analytic model, {f'tasks of at least {LARGE_ROWS} points' if large else 'all tasks'}:",
+             f"  better than random at p < {SIGNIFICANT}, paired over task x seed: "
+             f"{'yes' if found['beats_random'] else 'NO'} (p {found['p']:.1g}, by means of tasks "
+             f"{found['p_tasks']:.1g})"]
+    if large:
+        reached = ", ".join(f"{arm} {trials if trials is not None else 'never'}"
+                            for arm, trials in found["trials_to_random_500"].items())
+        lines.append(f"  within {LEARNED_TRIALS} trials where random is after {CHECKPOINTS[-1]}: "
+                     f"{'yes' if found['reaches_random_500'] else 'NO'} (trials to {reached})")
+    return "\n".join(lines)
 
 
 def text(result, summary):
@@ -151,6 +182,8 @@ def text(result, summary):
         lines.append(f"{kind:24}{' '.join(map(str, row['points'])):>16}"
                      + (f"{100 * statistics.median(spread):7.1f}%" if spread else f"{'':8}")
                      + "".join(f"{value:14.1f}" for value in row["regret_percent_at_64"].values()))
+    if "learned" in summary:
+        lines.append(learned_text(summary["learned"]))
     for name, holds in summary["controls"].items():
         lines.append(f"control: {name}: {'yes' if holds else 'NO'}")
     return "\n".join(lines)
