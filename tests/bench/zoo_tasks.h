@@ -20,6 +20,9 @@ struct ZooTasks {
 // (precision_pass.h).
 ZooTasks MakeZooTasks(const std::string& model, DType type = DType::kF32);
 
+// The same of an imported graph.
+ZooTasks TasksOfGraph(Graph graph, DType type = DType::kF32);
+
 }  // namespace burnish
 
 #endif  // TESTS_BENCH_ZOO_TASKS_H_

@@ -2,9 +2,10 @@
 // over them. Nothing is timed.
 // usage: space_size templates|generator|all POINTS TARGET MODEL|FILE...
 //
-// MODEL: of the zoo; tasks that take more than a per cent of it by the analytic model. FILE:
-// workloads, each behind a line "== NAME". Of a space with more points, POINTS draws; 0: the
-// sketches themselves, as text.
+// MODEL: of the zoo, or an ONNX file; tasks that take more than a per cent of it by the analytic
+// model. FILE: workloads, each behind a line "== NAME". Of a space with more points, POINTS draws;
+// 0: the sketches themselves, as text. "few" and "far" in front of a sketch's name: less than 100
+// programs, less than half of them within four times of the best.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -24,6 +25,9 @@
 
 namespace burnish {
 namespace {
+
+// What makes a task worth a search.
+constexpr size_t kProgramsMin = 100;
 
 absl::Status PrintSketches(const NamedTask& task, const DeviceModel& device, uint32_t spaces) {
   ASSIGN_OR_RETURN(const Program program, ParseProgram(task.workload));
@@ -49,11 +53,13 @@ absl::Status Show(const NamedTask& task, const DeviceModel& device, uint32_t spa
   const auto near =
       std::count_if(draw.points.begin(), draw.points.end(),
                     [&](const DrawnPoint& point) { return point.estimate_seconds <= 4 * best; });
-  std::printf("%-34s %5.1f %4zu %10lld%s %6zu %5.1f %10.1f %s\n", task.name.c_str(),
+  const bool few = draw.points.size() < kProgramsMin;
+  const bool far = 2 * static_cast<size_t>(near) < draw.points.size();
+  std::printf("%-34s %5.1f %4zu %10lld%s %6zu %5.1f %10.1f %s%s%s\n", task.name.c_str(),
               100 * task.share, sketches.size(), static_cast<long long>(draw.space_count),
               draw.space_exact ? " " : "~", draw.points.size(),
               100.0 * static_cast<double>(near) / static_cast<double>(draw.points.size()),
-              1e6 * best, name.c_str());
+              1e6 * best, few ? "few " : "", far ? "far " : "", name.c_str());
   std::fflush(stdout);
   return absl::OkStatus();
 }

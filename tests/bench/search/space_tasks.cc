@@ -8,7 +8,9 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "compiler/frontend/model_file.h"
 #include "compiler/graph/extract_tasks.h"
+#include "compiler/graph/graph.h"
 #include "compiler/ir/parser.h"
 #include "tests/bench/zoo_tasks.h"
 #include "tuner/sketch/default_schedule.h"
@@ -24,7 +26,8 @@ constexpr double kShareMin = 0.01;
 
 absl::StatusOr<std::vector<NamedTask>> TasksOf(const std::string& what, const DeviceModel& device) {
   std::vector<NamedTask> tasks;
-  if (absl::StrContains(what, '/') || absl::StrContains(what, '.')) {
+  const bool is_model = absl::EndsWith(what, ".onnx");
+  if (!is_model && (absl::StrContains(what, '/') || absl::StrContains(what, '.'))) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(what, 64 << 20));
     // A comparison is written like the line's beginning.
     for (const absl::string_view section : absl::StrSplit(absl::StrCat("\n", text), "\n== ")) {
@@ -36,13 +39,21 @@ absl::StatusOr<std::vector<NamedTask>> TasksOf(const std::string& what, const De
     return tasks;
   }
   double total = 0;
-  const ZooTasks zoo = MakeZooTasks(what);
-  for (const ExtractedTask& task : zoo.list.tasks) {
+  std::string name = what;
+  TaskList list;
+  if (is_model) {
+    name = what.substr(what.rfind('/') + 1);
+    ASSIGN_OR_RETURN(Graph graph, ImportModelFile(what));
+    list = TasksOfGraph(std::move(graph)).list;
+  } else {
+    list = MakeZooTasks(what).list;
+  }
+  for (const ExtractedTask& task : list.tasks) {
     const double seconds =
         DefaultSchedules(task.program, device).front().seconds * static_cast<double>(task.weight);
     total += seconds;
     tasks.push_back(
-        {.name = absl::StrCat(what, " ", task.name), .workload = task.workload, .share = seconds});
+        {.name = absl::StrCat(name, " ", task.name), .workload = task.workload, .share = seconds});
   }
   for (NamedTask& task : tasks) task.share /= total;
   std::erase_if(tasks, [](const NamedTask& task) { return task.share < kShareMin; });

@@ -17,8 +17,8 @@ struct NamedTask {
   double share = 0;  // Of its model's time, by the analytic model; 0: it stands alone.
 };
 
-// `what`: a model of the zoo, of which the tasks that take more than a per cent; or a file with
-// workloads, each behind a line "== NAME".
+// `what`: a model, of the zoo or an ONNX file, of which the tasks that take more than a per cent;
+// or a file with workloads, each behind a line "== NAME".
 absl::StatusOr<std::vector<NamedTask>> TasksOf(const std::string& what, const DeviceModel& device);
 
 // Draws `points` of the task's space, by distinct lowered code.
