@@ -3,6 +3,7 @@
 ./dev bench search [replay] [--tables FOLDER] [--seeds N] [--trials N] [--arms A,B] [--json]
 ./dev bench search collect [--minutes N] [--tables FOLDER] [--only REGEX | --model NAME] [--rules all]
 ./dev bench search live [--task resnet50] [--trials N] ...
+./dev bench search rules [--trials N] [--minutes N] ...
 What a table has and how to read it: tests/bench/search/README.md.
 """
 
@@ -49,6 +50,8 @@ def parse_arguments(arguments):
                              help="of one machine (%(default)s)")
         command.add_argument("--only", metavar="REGEX", default="", help="tasks whose name it finds")
     commands.add_parser("live", help="three studies: tests/bench/README.md", add_help=False)
+    commands.add_parser("rules", help="the generator beside the templates: 40 studies of each",
+                        add_help=False)
     if not arguments or arguments[0].startswith("-") and arguments[0] not in ("-h", "--help"):
         arguments = ["replay", *arguments]
     return parser.parse_known_args(arguments)
@@ -128,6 +131,9 @@ def main():
     if options.command == "live":
         import search_live
         search_live.main(rest)
+    elif options.command == "rules":
+        import search_rules
+        search_rules.main(rest)
     elif rest:
         sys.exit(f"search: unknown arguments {' '.join(rest)}")
     elif options.command == "collect":

@@ -8,6 +8,7 @@ BENCH = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(BENCH), str(BENCH / "harness"), str(BENCH.parent / "e2e" / "models")]
 import operator_models
 import search
+import search_rules
 import search_stats
 from test_report import Report
 
@@ -113,6 +114,30 @@ def what_learns_by_itself_is_judged_against_both_runs_of_chance():
     return wrong, ""
 
 
+def the_generators_cases_are_of_all_classes_and_judged_by_size():
+    wrong = []
+    rows = operator_models.entries()
+    chosen = search_rules.cases(rows)
+    expect(wrong, len({row["name"] for row in chosen}), 40, "cases")
+    expect(wrong, {row["class"] for row in chosen}, {row["class"] for row in rows}, "classes")
+
+    def case(name, points, ratio, a_a=1.0):
+        return {"name": name, "class": "pool", "points": points, "ratio": ratio, "a_a": a_a,
+                "interval": [ratio, ratio], "microseconds": {"templates": 2.0, "ours": 2 * ratio}}
+
+    good = [case("a", 200, 0.5), case("b", 300, 1.05, a_a=0.96), case("c", 12, 0.7)]
+    found = search_rules.summarize(good)
+    expect(wrong, (found["large"]["cases"], found["large"]["holds"], found["small"]["holds"]),
+           (2, True, True), "they hold")
+    expect(wrong, found["large"]["worst"], "b", "the worst")
+    # One that loses more than two runs of one bundle differ by, and a small one that wins too little.
+    bad = search_rules.summarize([case("a", 200, 0.5), case("b", 300, 1.05), case("c", 12, 0.8)])
+    expect(wrong, (bad["large"]["holds"], bad["small"]["holds"]), (False, False), "they do not")
+    expect(wrong, search_rules.text(good, found).count("yes"), 2, "the text")
+    expect(wrong, search_rules.summarize(good[2:]).keys(), {"small"}, "one group")
+    return wrong, f"{len(chosen)} cases"
+
+
 def controls_that_fail_say_so():
     wrong = []
     bad = {"random": luck, "random again": lambda seed, n: luck(seed, n) + 1, "oracle": luck}
@@ -154,7 +179,8 @@ def a_replay_is_what_is_meant_where_no_command_is_named():
 
 CASES = (the_test_gives_known_answers, regrets_are_of_the_table_and_failures_cost_its_worst,
          an_arm_that_is_better_is_found_and_an_equal_one_is_not,
-         what_learns_by_itself_is_judged_against_both_runs_of_chance, controls_that_fail_say_so,
+         what_learns_by_itself_is_judged_against_both_runs_of_chance,
+         the_generators_cases_are_of_all_classes_and_judged_by_size, controls_that_fail_say_so,
          tasks_are_rows_of_the_suite, a_model_stands_in_for_the_tasks,
          a_replay_is_what_is_meant_where_no_command_is_named)
 
