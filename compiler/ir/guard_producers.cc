@@ -68,30 +68,29 @@ class FlagsByPlace {
       if (places.size() > most) dim_ = d;
       most = std::max(most, places.size());
     }
-    if (most == 0) return;  // A scalar.
     std::sort(boxes_.begin(), boxes_.end(), [&](const auto& a, const auto& b) {
-      return (*a.second)[dim_].min < (*b.second)[dim_].min;
+      return Along(*a.second).min < Along(*b.second).min;
     });
     for (const auto& [flag, box] : boxes_) {
-      const int64_t end = (*box)[dim_].max;
+      const int64_t end = Along(*box).max;
       ends_.push_back(ends_.empty() ? end : std::max(ends_.back(), end));
     }
   }
 
   template <typename Visit>
   void VisitOverlaps(const std::vector<Range>& box, const Visit& visit) const {
-    size_t i = 0;
-    if (!ends_.empty()) {
-      i = std::lower_bound(ends_.begin(), ends_.end(), box[dim_].min) - ends_.begin();
-    }
-    for (; i < boxes_.size(); ++i) {
-      const auto& [flag, other] = boxes_[i];
-      if (!ends_.empty() && (*other)[dim_].min > box[dim_].max) return;
-      if (Overlap(box, *other)) visit(flag);
+    const Range range = Along(box);
+    auto at =
+        boxes_.begin() + (std::lower_bound(ends_.begin(), ends_.end(), range.min) - ends_.begin());
+    for (; at != boxes_.end() && Along(*at->second).min <= range.max; ++at) {
+      if (Overlap(box, *at->second)) visit(at->first);
     }
   }
 
  private:
+  // A scalar has one place.
+  Range Along(const std::vector<Range>& box) const { return box.empty() ? Range{0, 0} : box[dim_]; }
+
   std::vector<std::pair<size_t, const std::vector<Range>*>> boxes_;
   size_t dim_ = 0;
   std::vector<int64_t> ends_;  // The greatest so far.
