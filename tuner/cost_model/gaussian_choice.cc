@@ -167,9 +167,7 @@ class Process {
     // How much less would be unknown of all, were it measured.
     const auto told = [&](int a) {
       Row known = covariances[a];
-      for (const Row& before : known_) {
-        for (int i = 0; i < look; ++i) known[i] -= before[a] * before[i];
-      }
+      TakeOffKnown(a, known);
       return std::inner_product(known.begin(), known.end(), known.begin(), 0.0) /
              (variance_[a] + noise_);
     };
@@ -358,15 +356,20 @@ class Process {
     known_.push_back(std::move(known));
   }
 
+  // Off covariances of `asked` with the first of what is asked for, what measurements explain.
+  void TakeOffKnown(int asked, Row& covariances) const {
+    for (const Row& before : known_) {
+      const double factor = before[asked];
+      for (size_t i = 0; i < covariances.size(); ++i) covariances[i] -= factor * before[i];
+    }
+  }
+
   void Condition(int asked) {
     Row known(asked_count_);
     for (int i = 0; i < asked_count_; ++i) {
       known[i] = CovarianceOf(asked, i);
     }
-    for (const Row& before : known_) {
-      const double factor = before[asked];
-      for (int i = 0; i < asked_count_; ++i) known[i] -= factor * before[i];
-    }
+    TakeOffKnown(asked, known);
     const double deviation = std::sqrt(variance_[asked] + noise_);
     for (double& value : known) value /= deviation;
     Explain(std::move(known));
