@@ -140,7 +140,8 @@ double BytesIn(const BufferTraffic& traffic, const std::vector<double>& sets,
   bool resident = inside <= capacity_bytes;
   for (size_t i = level; i-- > 0;) {
     const AccessLoop& loop = access.loops[i];
-    const double share = traffic.shares[i] / traffic.shares[i + 1];
+    // 0: no sample met the condition (nest_walk.cc), so that its arm brings nothing.
+    const double share = traffic.shares[i + 1] > 0 ? traffic.shares[i] / traffic.shares[i + 1] : 0;
     if (!loop.moves()) {
       if (!resident) bytes *= loop.trips * share;
       continue;

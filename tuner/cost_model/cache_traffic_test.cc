@@ -115,6 +115,27 @@ vectorize@1 vi lanes=16)",
   EXPECT_LT(walked.Of(0, "X").bytes_in[0], 1.2 * 16 * 3 * 4096 * 4);
 }
 
+// The bias begins a sum of 512 x 9 steps, which is too rare for the sample that shares are taken
+// of.
+TEST(CacheTrafficTest, ArmThatNoSampleMetBringsNothing) {
+  const Walked walked = Walk(R"(program/1 biased
+  input X: f32[4, 3, 3, 1024]
+  const W: f32[1024, 3, 3, 4096]
+  const B: f32[4096]
+  output Y: f32[4, 4096]
+  block Y(m in 4, n in 4096; i in 3, j in 3, k in 1024) {
+    init B[n]
+    step Y[m, n] += X[m, i, j, k] * W[k, i, j, n]
+  })",
+                             R"(split@1 k->(ko,ki) size=2
+split@1 n->(no,ni) size=16
+reorder@1 (m,i,j,ko,no,ki,ni)
+stage@1 Y->sum inside=no scope=register
+vectorize@1 ni lanes=16)",
+                             2);
+  for (const double bytes : walked.Of(0, "B").bytes_in) EXPECT_GE(bytes, 0);
+}
+
 // Of a row of four floats a line is brought in.
 TEST(CacheTrafficTest, ShortRunsBringWholeLines) {
   const Walked walked = Walk(R"(program/1 corner
