@@ -1,6 +1,7 @@
 #include "tuner/task_scheduler/task_gain.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace burnish {
 namespace {
@@ -10,6 +11,11 @@ namespace {
 // first trial left without a slope.
 // Weight of the window behind against the optimistic guess.
 constexpr double kBackwardWeight = 0.5;
+
+// 0: not known, or disproved.
+int64_t BoundThatHolds(const TaskProgress& task, double share_of_bound) {
+  return share_of_bound > 1 ? 0 : task.bound_ns;
+}
 
 }  // namespace
 
@@ -36,9 +42,7 @@ double BestShareOfBound(absl::Span<const TaskProgress> tasks) {
     best =
         std::max(best, static_cast<double>(task.bound_ns) / static_cast<double>(task.latency_ns()));
   }
-  // A share above 1 says that the bound is wrong (a peak measured in a slow minute). The cap keeps
-  // the others from expecting to be faster than their bounds.
-  return best == 0 ? 1 : std::min(best, 1.0);
+  return best == 0 ? 1 : best;
 }
 
 double PredictedGainNs(const TaskProgress& task, double share_of_bound,
@@ -62,15 +66,17 @@ double PredictedGainNs(const TaskProgress& task, double share_of_bound,
   // Falls as 1/idle, like Ansor's guess that the slope continues as g/t, and never to nothing: a
   // task that has been idle long may be picked again once all others have been idle for longer.
   double optimistic = options.first_gain * now * window / (window + 2 * idle);
-  if (task.bound_ns > 0) {
-    // Half of the way to what the best task shows to be reachable is a lot for one window.
-    const double reachable = static_cast<double>(task.bound_ns) / share_of_bound;
+  const auto bound = static_cast<double>(BoundThatHolds(task, share_of_bound));
+  if (bound > 0) {
+    // What the best task has reached is nobody's end, its own neither: half of what is left between
+    // that and the bound, in logs. Where one task has a bound and its share is the best therefore,
+    // all trials would else go to those without.
+    const double reachable = bound / std::sqrt(share_of_bound);
     optimistic = std::min(optimistic, std::max(0.0, now - reachable));
   }
   const double gain = kBackwardWeight * backward + (1 - kBackwardWeight) * optimistic;
   // Nothing gets faster than its bound, whatever the window behind promises.
-  const double left = task.bound_ns > 0 ? now - static_cast<double>(task.bound_ns) : now;
-  return std::clamp(gain, 0.0, std::max(0.0, left));
+  return std::clamp(gain, 0.0, std::max(0.0, now - bound));
 }
 
 bool HasStopped(const TaskProgress& task, double share_of_bound, double total_ns,
@@ -83,7 +89,8 @@ bool HasStopped(const TaskProgress& task, double share_of_bound, double total_ns
   // prediction is only a prediction, and a user who named a number of trials is not stopped by one.
   if (task.latency_ns() == 0) return false;  // Nothing runs yet: keep looking.
   const double now = static_cast<double>(task.latency_ns());
-  if (now <= static_cast<double>(task.bound_ns) * (1 + options.noise_floor)) return true;
+  const auto bound = static_cast<double>(BoundThatHolds(task, share_of_bound));
+  if (now <= bound * (1 + options.noise_floor)) return true;
   if (!options.stop_without_gain) return false;
   // Two looks before a prediction is believed.
   // One window may be unlucky, or all of it the seeds. 128 trials are about 15 s on two cores at

@@ -53,9 +53,28 @@ TEST(TaskGainTest, BestTaskShowsWhatTheOthersMayHopeFor) {
   TaskProgress near = Flat(1250, 16), far = Flat(2000, 16);
   near.bound_ns = far.bound_ns = 1000;
   EXPECT_DOUBLE_EQ(BestShareOfBound({near, far}), 0.8);
-  EXPECT_EQ(PredictedGainNs(near, 0.8, kOptions), 0);
-  EXPECT_GT(PredictedGainNs(far, 0.8, kOptions), 0);
+  // Half of what is left above it, for the best one too.
+  EXPECT_GT(PredictedGainNs(near, 0.8, kOptions), 0);
+  EXPECT_LT(PredictedGainNs(near, 0.8, kOptions), 1250 - 1000 / 0.9);
+  EXPECT_GT(PredictedGainNs(far, 0.8, kOptions), PredictedGainNs(near, 0.8, kOptions));
   EXPECT_DOUBLE_EQ(BestShareOfBound({Flat(10, 1)}), 1);
+}
+
+TEST(TaskGainTest, BoundThatATaskBeatsIsNone) {
+  TaskProgress beats = Flat(990, 3), at_bound = Flat(1000, 3);
+  beats.bound_ns = at_bound.bound_ns = 1000;
+  const double share = BestShareOfBound({beats, at_bound});
+  EXPECT_GT(share, 1);
+  for (const TaskProgress& task : {beats, at_bound}) {
+    EXPECT_FALSE(HasStopped(task, share, 2000, kOptions));
+    EXPECT_GT(PredictedGainNs(task, share, kOptions), 0);
+  }
+}
+
+TEST(GradientSchedulerTest, OneHeavyTaskWithABoundIsNotStarvedByLightOnesWithout) {
+  TaskProgress heavy = Flat(18'000'000, 24), light = Flat(15'000, 24);
+  heavy.bound_ns = 16'000'000;
+  EXPECT_EQ(GradientScheduler(kOptions).Pick({light, heavy, light}), 1);
 }
 
 TEST(TaskGainTest, TaskStopsAtItsBoundAtTheNoiseFloorAndWhenExhausted) {
