@@ -148,6 +148,18 @@ absl::StatusOr<std::vector<int64_t>> NewExtentValues(const Program& program, Var
   return Refuse("the extent of ", program.vars[var].name, " depends on too many iterations");
 }
 
+absl::Status CheckExtentsBy(const Program& program, absl::Span<const VarId> made) {
+  for (size_t i = 0; i < program.vars.size(); ++i) {
+    if (IsConstInt(program.vars[i].extent)) continue;
+    const std::vector<VarId> loops = FreeVars(ExpandDefs(program, program.vars[i].extent));
+    const bool depends = std::any_of(made.begin(), made.end(), [&](VarId var) {
+      return std::find(loops.begin(), loops.end(), var) != loops.end();
+    });
+    if (depends) RETURN_IF_ERROR(NewExtentValues(program, static_cast<VarId>(i)).status());
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
                               const std::function<int64_t(int64_t)>& f) {
   if (IsConstInt(e)) return Int(f(e->int_value));

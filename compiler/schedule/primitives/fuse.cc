@@ -47,6 +47,7 @@ absl::Status ApplyFuse(const Step& step, Program& program) {
     var.def = Mod(var.def, var.extent);
     inner *= var.extent->int_value;
   }
+  RETURN_IF_ERROR(CheckExtentsBy(program, {fused}));
   const NodeId loop = AddNode(program, {.kind = NodeKind::kLoop, .var = fused});
   const std::vector<NodeId> children = program.nodes[loops.back()].children;
   ReplaceChild(program, loops[0], loop);

@@ -189,6 +189,7 @@ absl::Status ApplySplit(const Step& step, Program& program) {
 
   const bool even = IsConstInt(n) && n->int_value % amount == 0;
   if (step.Has("size") && even) NameQuotients(program, var, amount, outer, inner);
+  RETURN_IF_ERROR(CheckExtentsBy(program, {outer, inner}));
 
   const NodeId outer_loop = AddNode(program, {.kind = NodeKind::kLoop, .var = outer});
   const NodeId inner_loop = AddNode(program, {.kind = NodeKind::kLoop, .var = inner});
