@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 TEST(SearchPresetTest, EveryNameOfTheCommandLineIsOne) {
   for (const char* name :
-       {"burnish", "all", "generator", "auto_scheduler", "meta_schedule", "default"}) {
+       {"burnish", "templates", "generator", "auto_scheduler", "meta_schedule", "default"}) {
     EXPECT_THAT(FindSearchPreset(name), IsOk()) << name;
   }
   EXPECT_THAT(FindSearchPreset("ansor"),
@@ -32,7 +32,9 @@ TEST(SearchPresetTest, AnsorsRulesAreTheGeneratorsAndItsSearchHasNoAnalyticModel
 TEST(SearchPresetTest, BurnishKeepsWholeSpace) {
   ASSERT_OK_AND_ASSIGN(const SearchPreset all, FindSearchPreset("burnish"));
   EXPECT_TRUE(all.analytic && all.algorithms && all.prefetch && all.tunes);
-  EXPECT_EQ(all.spaces, kTemplates);
+  EXPECT_EQ(all.spaces, kTemplates | kGenerator);
+  ASSERT_OK_AND_ASSIGN(const SearchPreset templates, FindSearchPreset("templates"));
+  EXPECT_EQ(templates.spaces, kTemplates);
 }
 
 TEST(SearchPresetTest, DefaultMeasuresNothing) {

@@ -25,7 +25,7 @@ CASES = 40
 # A space of templates with as many points is a large one: there the generator must do no harm, elsewhere it must help.
 LARGE_POINTS = 200
 LARGE_MEAN_MAX, WORST_MAX, SMALL_MEAN_MAX = 1 / 1.00, 1 / 0.97, 1 / 1.3
-SCHEDULERS = {"templates": "burnish", "both": "all"}
+SCHEDULERS = {"templates": "templates", "both": "burnish"}
 STUDY_SECONDS_MAX, STUDY_BYTES_MAX = 600, 8 << 30
 
 
