@@ -152,68 +152,58 @@ std::vector<double> StorageChoice::NsByLayer(const PlannedModel& model) const {
 absl::Status StorageChoice::FindGains() {
   ASSIGN_OR_RETURN(const PlannedModel in_f32, Plan(wide_));
   const std::vector<double> ns_in_f32 = NsByLayer(in_f32);
-  layers_.assign(probed_.layers.size(), {});
   if (options_.fastest_storage) return ChooseFastest(in_f32, ns_in_f32);
+  std::vector<LayerTypes> layers(probed_.layers.size());
   ASSIGN_OR_RETURN(const PlannedModel cut, Cut(options_.storage));
   ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
   const std::vector<double> ns = NsByLayer(planned);
-  for (size_t l = 0; l < layers_.size(); ++l) {
+  for (size_t l = 0; l < layers.size(); ++l) {
     const DType type = options_.storage.Of(probed_.layers[l].nodes[0]);
-    if (MayBe(l, type)) layers_[l] = {{.type = type, .gain_ns = ns_in_f32[l] - ns[l]}};
+    if (MayBe(l, type)) layers[l] = {{.type = type, .gain_ns = ns_in_f32[l] - ns[l]}};
   }
+  forms_.push_back({.layers = std::move(layers)});
   return absl::OkStatus();
 }
 
-// Each layer's own best type, or one type for all: casts between layers cost as well, and only the
-// whole shows them.
+// Each layer's own best type, with what else it may be in, and the pure forms: casts between layers
+// cost as well, a budget takes them away from one form and not from another, and only the whole
+// shows either.
 absl::Status StorageChoice::ChooseFastest(const PlannedModel& in_f32,
                                           const std::vector<double>& ns_in_f32) {
-  std::vector<LayerTypes> gains(layers_.size());  // Those that are some.
-  std::vector<std::vector<DType>> choices;
-  const std::vector<DType> in_f32_all(layers_.size(), DType::kF32);
+  in_f32_ns_ = NsOfModel(in_f32);
+  std::vector<LayerTypes> gains(probed_.layers.size());  // Those that are some.
   for (const DType type : {DType::kBf16, DType::kF16, DType::kI8}) {
     if (type == DType::kI8 && in_bytes_.empty()) continue;
-    std::vector<DType>& uniform = choices.emplace_back(in_f32_all);
-    for (size_t l = 0; l < layers_.size(); ++l) {
-      if (MayBe(l, type)) uniform[l] = type;
-    }
     ASSIGN_OR_RETURN(const PlannedModel cut,
                      Cut({.type = type, .ranges = options_.storage.ranges}));
     ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
     const std::vector<double> ns = NsByLayer(planned);
-    for (size_t l = 0; l < layers_.size(); ++l) {
+    std::vector<LayerTypes> pure(probed_.layers.size());
+    for (size_t l = 0; l < probed_.layers.size(); ++l) {
+      if (!MayBe(l, type)) continue;
       const TypeGain gain{.type = type, .gain_ns = ns_in_f32[l] - ns[l]};
-      if (MayBe(l, type) && gain.gain_ns > 0) gains[l].push_back(gain);
+      pure[l] = {gain};
+      if (gain.gain_ns > 0) gains[l].push_back(gain);
     }
+    forms_.push_back({.layers = std::move(pure)});
   }
-  std::vector<DType>& mixture = choices.emplace_back(in_f32_all);
-  for (size_t l = 0; l < layers_.size(); ++l) {
-    const auto best = std::max_element(
-        gains[l].begin(), gains[l].end(),
-        [](const TypeGain& a, const TypeGain& b) { return a.gain_ns < b.gain_ns; });
-    if (best != gains[l].end()) mixture[l] = best->type;
-  }
-  double least = NsOfModel(in_f32);  // All layers in f32, as they are.
-  for (const std::vector<DType>& types : choices) {
-    ASSIGN_OR_RETURN(const PlannedModel cut, Cut(StorageOf(types)));
-    ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
-    const double ns = NsOfModel(planned);
-    if (ns >= least) continue;
-    least = ns;
-    for (size_t l = 0; l < layers_.size(); ++l) {
-      layers_[l].clear();
-      if (types[l] == DType::kF32) continue;
-      // What the layer is in, and what it may go back to.
-      layers_[l].push_back({.type = types[l]});
+  // The pure forms again, with what layers may be in before they are in f32.
+  const size_t pure_forms = forms_.size();
+  for (size_t f = 0; f < pure_forms; ++f) {
+    std::vector<LayerTypes> mixed = forms_[f].layers;
+    for (size_t l = 0; l < mixed.size(); ++l) {
+      if (mixed[l].empty()) continue;
       for (const TypeGain& gain : gains[l]) {
-        if (gain.type == types[l]) {
-          layers_[l][0] = gain;
-        } else {
-          layers_[l].push_back(gain);
-        }
+        if (gain.type != mixed[l][0].type) mixed[l].push_back(gain);
       }
     }
+    forms_.push_back({.layers = std::move(mixed)});
   }
+  for (LayerTypes& layer : gains) {
+    std::sort(layer.begin(), layer.end(),
+              [](const TypeGain& a, const TypeGain& b) { return a.gain_ns > b.gain_ns; });
+  }
+  forms_.push_back({.layers = std::move(gains)});
   return absl::OkStatus();
 }
 
@@ -235,17 +225,53 @@ absl::StatusOr<double> StorageChoice::ErrorOf(const std::vector<DType>& types, b
   return known_[{types, fast}] = error;
 }
 
-absl::StatusOr<FloatStorage> StorageChoice::Within(double budget) {
-  if (!can_choose()) return options_.storage;
+absl::StatusOr<std::vector<DType>> StorageChoice::TypesWithin(const Form& form, double budget,
+                                                              int& asked) {
   const auto error_of = [this](const std::vector<DType>& types, bool fast) {
     return ErrorOf(types, fast);
   };
-  const auto progress = [this](int done, int total) {
-    Tell(options_, BuildProgress::Stage::kError, done, total);
+  int total = 0;
+  const auto progress = [&](int done, int of) {
+    total = of;
+    Tell(options_, BuildProgress::Stage::kError, asked + done, asked + total);
   };
-  ASSIGN_OR_RETURN(types_, TakeBack(layers_, budget, error_of, progress));
+  ASSIGN_OR_RETURN(std::vector<DType> types,
+                   TakeBack(form.layers, form.margin * budget, error_of, progress));
+  asked += total;
+  return types;
+}
+
+absl::StatusOr<FloatStorage> StorageChoice::Within(double budget) {
+  if (!can_choose()) return options_.storage;
+  double least = in_f32_ns_;  // f32 wins ties.
+  types_.assign(probed_.layers.size(), DType::kF32);
+  int asked = 0;
+  for (Form& form : forms_) {
+    ASSIGN_OR_RETURN(form.types, TypesWithin(form, budget, asked));
+    if (options_.fastest_storage) {
+      ASSIGN_OR_RETURN(const PlannedModel cut, Cut(StorageOf(form.types)));
+      ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
+      const double ns = NsOfModel(planned);
+      if (ns >= least) continue;
+      least = ns;
+    }
+    types_ = form.types;
+  }
   ASSIGN_OR_RETURN(simulated_, ErrorOf(types_, /*fast=*/false));
   return StorageOf(types_);
+}
+
+// Of the forms that were built so, and no others: what the probe does not see (quantized sums
+// within a kernel) is not the same in all.
+bool StorageChoice::AimLower(double share) {
+  for (Form& form : forms_) {
+    if (form.types != types_) continue;
+    form.margin *= share;
+    if (++form.builds < kBuildsMax) continue;
+    if (!options_.fastest_storage) return false;
+    form.layers.assign(probed_.layers.size(), {});
+  }
+  return true;
 }
 
 void StorageChoice::Report(BuiltModel& built) const {
@@ -258,9 +284,8 @@ absl::StatusOr<BuiltModel> StorageChoice::Build() {
   RETURN_IF_ERROR(Start());
   const double budget = options_.select.error_budget;
   BuildModelOptions within = options_;
-  double aim = budget;
   for (int build = 1;; ++build) {
-    ASSIGN_OR_RETURN(const FloatStorage storage, Within(aim));
+    ASSIGN_OR_RETURN(const FloatStorage storage, Within(budget));
     const bool in_f32 = can_choose() && std::all_of(types_.begin(), types_.end(),
                                                     [](DType type) { return type == DType::kF32; });
     if (in_f32) {
@@ -281,17 +306,16 @@ absl::StatusOr<BuiltModel> StorageChoice::Build() {
     // Errors of both kinds are independent: what 16 bits do not explain is the algorithms' part.
     const bool algorithms = built.expected_error > 0 &&
                             (!can_choose() || 2 * simulated_ * simulated_ < measured * measured);
-    if (build == kBuildsMax || (!algorithms && !can_choose())) {
+    const double share = kBudgetMargin * budget / measured;
+    const bool is_more =
+        can_choose() ? AimLower(algorithms ? 1 : share) : algorithms && build < kBuildsMax;
+    if (!is_more) {
       return absl::OutOfRangeError(absl::StrFormat(
           "with values stored as %s the error is %.1e on "
           "%s, want <= %.1e",
           DTypeName(options_.storage.type), measured, options_.examples.source, budget));
     }
-    if (algorithms) {
-      within.select.error_budget = kBudgetMargin * built.expected_error * budget / measured;
-    } else {
-      aim *= kBudgetMargin * budget / measured;
-    }
+    if (algorithms) within.select.error_budget = share * built.expected_error;
   }
 }
 

@@ -47,15 +47,28 @@ class StorageChoice {
   absl::StatusOr<BuiltModel> Build();
 
  private:
+  // What layers go back from, until they are within the budget.
+  struct Form {
+    std::vector<LayerTypes> layers;  // Without a budget, and what each may be in instead.
+    std::vector<DType> types = {};   // As they are within it.
+    double margin = 1;               // Of the budget: less where a build missed it.
+    int builds = 0;
+  };
+
   bool can_choose() const { return !probed_.layers.empty(); }
   absl::StatusOr<PlannedModel> Cut(const FloatStorage& storage) const;
   absl::StatusOr<PlannedModel> Plan(const PlannedModel& cut) const;
-  // Sets the types and gains of the layers.
+  // Finds the types and gains of the layers.
   absl::Status FindGains();
   // Finds which layers may be quantized, and their weights then.
   absl::Status FindBytes();
   bool MayBe(size_t layer, DType type) const;
   absl::Status ChooseFastest(const PlannedModel& in_f32, const std::vector<double>& ns_in_f32);
+  // How layers of `form` are stored within `budget`.
+  absl::StatusOr<std::vector<DType>> TypesWithin(const Form& form, double budget, int& asked);
+  // The model as built missed the budget: aims at so much of what was aimed at. False: enough was
+  // tried.
+  bool AimLower(double share);
   FloatStorage StorageOf(const std::vector<DType>& types) const;
   absl::StatusOr<double> ErrorOf(const std::vector<DType>& types, bool fast);
   std::vector<double> NsByLayer(const PlannedModel& model) const;
@@ -71,9 +84,11 @@ class StorageChoice {
   ProbedModel probed_;
   std::vector<bool> in_bytes_;  // By layer, whether it may be. Empty: none.
   std::optional<PrecisionProbe> probe_;
-  std::vector<LayerTypes> layers_;  // As they would be without a budget, and else.
-  std::vector<DType> types_;        // As they are.
-  double simulated_ = 0;            // Of `types_`.
+  // Several: the one that is fastest within the budget is taken, or f32.
+  std::vector<Form> forms_;
+  double in_f32_ns_ = 0;                                         // Where there are several.
+  std::vector<DType> types_;                                     // As they are.
+  double simulated_ = 0;                                         // Of `types_`.
   std::map<std::pair<std::vector<DType>, bool>, double> known_;  // Errors.
 };
 

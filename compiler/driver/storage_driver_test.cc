@@ -296,6 +296,58 @@ TEST(StorageDriverTest, TheFastestMixtureHasAllTypes) {
   ExpectRunsLikeTheGraph(graph, some, 2 * options.select.error_budget);
 }
 
+// Products gain in 8 bits alone, and all else more in bfloat16: no layer says so of itself.
+class Bf16PaysBetweenProducts : public ScheduleSource {
+ public:
+  absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                  const Target& target) override {
+    const bool is_product =
+        absl::StrContains(task.name, "conv") || absl::StrContains(task.name, "dense");
+    const bool is_bf16 = absl::StrContains(task.workload, "bf16");
+    const double ns = is_product ? (absl::StrContains(task.workload, "i8") ? 500 : 1000)
+                      : is_bf16  ? 10
+                                 : 500;
+    return std::vector<KnownSchedule>{{.estimated_ns = ns}};
+  }
+};
+
+double NsOf(const Graph& graph, ScheduleSource& source, const BuildModelOptions& options) {
+  const absl::StatusOr<TunedModel> model = ModelTasks(graph, source, options);
+  EXPECT_THAT(model, IsOk());
+  double ns = 0;
+  for (const ExtractedTask& task : model->tasks) {
+    ns += (*source.Find(task, options.target))[0].estimated_ns * static_cast<double>(task.weight);
+  }
+  return ns;
+}
+
+TEST(StorageDriverTest, NoPureFormWithinTheBudgetIsFasterThanTheFastest) {
+  const Graph graph = DeepGraph();
+  Bf16PaysBetweenProducts source;
+  const std::map<std::string, ValueRange> ranges = RangesOf(graph);
+  const auto build = [&](double budget, DType type, bool fastest) {
+    BuildModelOptions options = Options(budget, type);
+    options.fastest_storage = fastest;
+    if (fastest || type == DType::kI8) options.storage.ranges = ranges;
+    return BuildModel(graph, source, SharedBuilder(), options);
+  };
+  const auto ns_of = [&](const BuiltModel& built) {
+    BuildModelOptions options = Options(1);
+    options.storage = built.storage;
+    return NsOf(graph, source, options);
+  };
+  ASSERT_OK_AND_ASSIGN(const BuiltModel in_bf16, build(1, DType::kBf16, false));
+  for (const double share : {0.3, 1.05}) {
+    const double budget = share * *in_bf16.measured_error;
+    ASSERT_OK_AND_ASSIGN(const BuiltModel fastest, build(budget, DType::kF32, true));
+    EXPECT_LE(*fastest.measured_error, budget);
+    for (const DType type : {DType::kF32, DType::kBf16, DType::kF16, DType::kI8}) {
+      ASSERT_OK_AND_ASSIGN(const BuiltModel pure, build(budget, type, false));
+      EXPECT_LE(ns_of(fastest), ns_of(pure)) << DTypeName(type) << " within " << budget;
+    }
+  }
+}
+
 // f16 ends at 65504: a layer beyond has no finite error in it, and stays in f32 while others do
 // not.
 TEST(StorageDriverTest, WhatOverflowsItsTypeStaysInF32) {
