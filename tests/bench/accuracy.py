@@ -1,6 +1,6 @@
 """What fewer bits cost: models whose weights have a signal, in bf16, f16 and int8, beside the peers.
 
-./dev bench accuracy [--models resnet50,mobilenet_v2,resnet50_digits] [--precisions bf16,int8] [--json]
+./dev bench accuracy [--models resnet50,mobilenet_v2,resnet50_digits,vit_digits] [--precisions bf16,int8] [--json]
 How to read it: tests/bench/README.md.
 """
 
@@ -39,8 +39,8 @@ SPREAD_MIN = 0.3
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="./dev bench accuracy",
                                      description=__doc__.split("\n")[0])
-    parser.add_argument("--models", default="resnet50,mobilenet_v2,resnet50_digits",
-                        help="of the zoo with random weights, or an architecture of torchvision and "
+    parser.add_argument("--models", default="resnet50,mobilenet_v2,resnet50_digits,vit_digits",
+                        help="of the zoo with random weights, or vit or an architecture of torchvision and "
                              f"'{TRAINED}': trained on digits first (%(default)s)")
     parser.add_argument("--precisions", default="bf16,int8", help="%(default)s")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")

@@ -1,4 +1,5 @@
-"""Trains one of torchvision's architectures on handwritten digits, for `./dev bench accuracy`.
+"""Trains one of torchvision's architectures, or a small transformer (`vit`), on handwritten digits,
+for `./dev bench accuracy`.
 
 Two of five of scikit-learn's 1,797 images train it (tests/e2e/models/digits.py), moved and scaled in
 brightness by chance; a few minutes on two CPUs. Floats add up in another order on another machine, so
@@ -24,6 +25,11 @@ RATE, MOMENTUM, DECAY = 0.02, 0.9, 5e-4
 # a few held-out images have activations of many times the others'.
 SMOOTHING = 0.1
 
+# Of `vit`, a small torchvision.models.VisionTransformer, which wants more passes than convolutions do,
+# and Adam: 16 patches.
+PATCH, WIDTH, HEADS, LAYERS = 16, 128, 4, 4
+TRANSFORMER_EPOCHS, TRANSFORMER_RATE, TRANSFORMER_DECAY = 60, 1e-3, 0.05
+
 
 def pictures(images):
     """f32[n,1,8,8] in 0..1 as f32[n,3,64,64] of about mean 0 and deviation 1: linear between the
@@ -37,16 +43,29 @@ def pictures(images):
     return np.repeat((both - 0.3) / 0.35, 3, axis=1).astype(np.float32)
 
 
+def start(torch, architecture, steps_a_pass):
+    """(model, optimizer, its schedule, steps in all), with so many steps a pass."""
+    import torchvision
+    if architecture == "vit":
+        model = torchvision.models.VisionTransformer(SIZE, PATCH, LAYERS, HEADS, WIDTH, 4 * WIDTH,
+                                                     num_classes=10)
+        rate, steps = TRANSFORMER_RATE, TRANSFORMER_EPOCHS * steps_a_pass
+        optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=TRANSFORMER_DECAY)
+    else:
+        model = torchvision.models.get_model(architecture, weights=None, num_classes=10).to(
+            memory_format=torch.channels_last)
+        rate, steps = RATE, EPOCHS * steps_a_pass
+        optimizer = torch.optim.SGD(model.parameters(), rate, MOMENTUM, weight_decay=DECAY,
+                                    nesterov=True)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
+    return model, optimizer, schedule, steps
+
+
 def train(architecture, x, labels):
     import torch
-    import torchvision
     torch.manual_seed(1)
-    model = torchvision.models.get_model(architecture, weights=None, num_classes=10).to(
-        memory_format=torch.channels_last)
-    steps = EPOCHS * (len(x) // BATCH)
-    optimizer = torch.optim.SGD(model.parameters(), RATE, MOMENTUM, weight_decay=DECAY,
-                                nesterov=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
+    model, optimizer, schedule, steps = start(torch, architecture,
+                                              steps_a_pass=len(x) // BATCH)
     random = np.random.default_rng(1)
     for step in range(steps):
         chosen = random.choice(len(x), BATCH, replace=False)
