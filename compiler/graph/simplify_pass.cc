@@ -217,11 +217,56 @@ absl::StatusOr<ValueId> TransposeIntoMatmul(Graph& graph, const GraphNode& node)
   return -1;
 }
 
+// x * sigmoid(x): one form for exporters that write it out, so that it is the task of those that do
+// not, and takes one operation less. A sigmoid that others use, too, is computed once.
+absl::StatusOr<ValueId> ProductToSilu(Graph& graph, const GraphNode& node) {
+  if (node.op != "mul") return -1;
+  for (int side = 0; side < 2; ++side) {
+    const ValueId x = node.inputs[1 - side], gate = node.inputs[side];
+    const GraphNode* sigmoid = ProducerOf(graph, gate);
+    if (sigmoid == nullptr || sigmoid->op != "sigmoid" || sigmoid->inputs[0] != x) continue;
+    int64_t uses = std::count(graph.outputs.begin(), graph.outputs.end(), gate);
+    for (const GraphNode& user : graph.nodes) {
+      uses += std::count(user.inputs.begin(), user.inputs.end(), gate);
+    }
+    if (uses == 1) return AddOp(graph, "silu", {x}, {}, node.name);
+  }
+  return -1;
+}
+
+// One place of an axis, by a number that is known: nothing has to be looked up. Not where runs
+// decide sizes: what is read of an axis then is known of lookups alone (demanded_axes.h).
+absl::StatusOr<ValueId> GatherOfOnePlace(Graph& graph, const GraphNode& node) {
+  double place = 0;
+  if (node.op != "gather" || !graph.sizes.empty() || node.inputs.size() != 2 ||
+      !IsScalarConstant(graph, node.inputs[1], &place)) {
+    return -1;
+  }
+  const ValueId x = node.inputs[0];
+  const auto rank = static_cast<int64_t>(ShapeOf(graph, x).size());
+  int64_t axis = node.attributes.Int("axis", 0);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return -1;
+  const int64_t extent = ShapeOf(graph, x)[axis];
+  const int64_t begin = static_cast<int64_t>(place) + (place < 0 ? extent : 0);
+  if (begin < 0 || begin >= extent) return -1;  // Each run says so.
+  const Shape shape = ShapeOf(graph, node.outputs[0]);
+  Attributes attributes;
+  attributes.Set("axes", Shape{axis});
+  attributes.Set("starts", Shape{begin});
+  attributes.Set("ends", Shape{begin + 1});
+  attributes.Set("steps", Shape{1});
+  ASSIGN_OR_RETURN(const ValueId slice,
+                   AddOp(graph, "slice", {x}, std::move(attributes), node.name));
+  return AddReshape(graph, slice, shape, node.name);
+}
+
 // Applies the first rule that fits to each node.
 absl::StatusOr<bool> Sweep(Graph& graph) {
-  static constexpr Rule kRules[] = {
-      DropIdentity, OnlyChoice,    MergeCasts,    MergeTransposes,     MergeReshapes,
-      PadIntoConv,  PowerOfScalar, MatmulToDense, TransposeIntoMatmul, DivideByPowerOfTwo};
+  static constexpr Rule kRules[] = {DropIdentity,       OnlyChoice,    MergeCasts,
+                                    MergeTransposes,    MergeReshapes, PadIntoConv,
+                                    PowerOfScalar,      MatmulToDense, TransposeIntoMatmul,
+                                    DivideByPowerOfTwo, ProductToSilu, GatherOfOnePlace};
   Replacements replacements;
   const std::set<ValueId> graph_inputs(graph.inputs.begin(), graph.inputs.end());
   const std::vector<bool> is_output = OutputFlags(graph);

@@ -132,6 +132,53 @@ TEST(SimplifyTest, OnlyDivisionsByPowersOfTwoAreProducts) {
   EXPECT_EQ(ops, "div div mul mul ");
 }
 
+TEST(SimplifyTest, AProductWithItsOwnSigmoidIsSilu) {
+  const auto product = [](bool gate_first, bool of_another, bool used_twice) {
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3}});
+    const ValueId y = AddInput(graph, "y", {DType::kF32, {2, 3}});
+    const ValueId gate = Op(graph, "sigmoid", {x});
+    const ValueId other = of_another ? y : x;
+    graph.outputs = {gate_first ? Op(graph, "mul", {gate, other})
+                                : Op(graph, "mul", {other, gate})};
+    if (used_twice) graph.outputs.push_back(Op(graph, "neg", {gate}));
+    return Simplified(graph);
+  };
+  EXPECT_EQ(product(false, false, false), "silu");
+  EXPECT_EQ(product(true, false, false), "silu");
+  EXPECT_EQ(product(true, true, false), "sigmoid mul");
+  EXPECT_EQ(product(false, false, true), "sigmoid mul neg");
+}
+
+TEST(SimplifyTest, OnePlaceThatIsKnownIsCutOut) {
+  const auto taken = [](int64_t place, Shape places_shape, int64_t axis) {
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 4}});
+    const ValueId at = AddConstant(graph, "at", {DType::kI64, std::move(places_shape)},
+                                   MakeConstant(std::vector<int64_t>{place}));
+    graph.outputs = {Op(graph, "relu", {Op(graph, "gather", {x, at}, {{"axis", axis}})})};
+    return Simplified(graph);
+  };
+  EXPECT_EQ(taken(1, {}, 1), "slice reshape relu");
+  EXPECT_EQ(taken(-1, {}, -1), "slice reshape relu");
+  EXPECT_EQ(taken(2, {1}, 1), "slice relu");
+  EXPECT_EQ(taken(0, {1, 1}, 0), "slice reshape relu");
+}
+
+TEST(SimplifyTest, APlaceThatIsNotThereOrInAnAxisThatRunsFillIsLeftToTheRun) {
+  for (const bool sized : {false, true}) {
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3}});
+    const ValueId at = AddConstant(graph, "at", {DType::kI64, {}},
+                                   MakeConstant(std::vector<int64_t>{sized ? 1 : 3}));
+    graph.outputs = {Op(graph, "gather", {x, at}, {{"axis", int64_t{1}}})};
+    if (sized) graph.sizes.emplace_back();
+    ASSERT_THAT(Simplify(graph), IsOk());
+    ASSERT_EQ(graph.nodes.size(), 1u);
+    EXPECT_EQ(graph.nodes[0].op, "gather");
+  }
+}
+
 TEST(SimplifyTest, ProductsWithConstantMatricesAreDense) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 4}});
