@@ -162,6 +162,11 @@ def test_encoder_layers_that_pytorch_has_whole():
             close(run(x), layer(x))
 
 
+def test_rolls():
+    x = torch.randn(2, 5, 3)
+    check(Function(lambda x: (x.roll(2, 1), x.roll((-1, 4), (0, 2)), x.roll(7), x.roll(0, 1), x.roll((1, 1), (1, 1)))), x)
+
+
 def test_windows_of_a_dimension():
     check(Function(lambda x: (x.unfold(1, 3, 2) * 2, x.unfold(0, 2, 1).sum(-1))), torch.randn(4, 9))
 

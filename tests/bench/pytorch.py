@@ -1,6 +1,6 @@
 """PyTorch's models by torch.compile(backend="burnish"): right or wrong, whole or in pieces.
 
-./dev bench pytorch [--only NAME,NAME] [--time] [--routes] [--out FILE]
+./dev bench pytorch [--only NAME,NAME] [--time] [--routes [--opset N]] [--out FILE]
 ./dev bench pytorch --operators [--only NAME,NAME] [--samples N] [--out FILE] [--table FILE]
 ./dev bench pytorch --overhead [--calls N] [--rounds N]
 ./dev bench pytorch --contention [--model NAME] [--threads N] [--rounds N] [--calls N]
@@ -17,7 +17,6 @@ import json
 import logging
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ import limited
 import machine
 import torch_libraries
 import torch_models
+import torch_routes
 
 PACKAGE = "//python/runtime:burnish_runtime_files"
 EXTENSION = "//python/runtime:burnish_runtime/_burnish_runtime.abi3.so"
@@ -121,30 +121,6 @@ def times(model, run, args, kwargs):
     return {engine: statistics.median(each) for engine, each in found.items()}
 
 
-def routes(name, folder):
-    """Tasks of the model by this importer and by PyTorch's ONNX exporter: how many are the same ones."""
-    import torch
-    import burnish
-    model, args, kwargs = torch_models.make(name)
-    for tensor in (*model.parameters(), *model.buffers()):
-        if tensor.is_floating_point():  # Zeros and ones of a new model are left out by the exporter.
-            tensor.data += 0.1 * torch.rand_like(tensor)
-    direct, onnx = folder / "direct.graph", folder / "exported.onnx"
-    with torch.no_grad():
-        burnish.from_torch(torch.export.export(model, args, kwargs)).save(direct)
-        torch.onnx.export(model, args, onnx, kwargs=kwargs, dynamo=True, verbose=False, external_data=False)
-    found = [workloads(path) for path in (direct, onnx)]
-    return {"name": name, "direct": len(found[0]), "onnx": len(found[1]),
-            "same": len(found[0] & found[1])}
-
-
-def workloads(path):
-    """The tasks' programs, without how often each is there."""
-    text = subprocess.run([os.environ["BENCH_GRAPH_MAIN"], path, "--stage=workloads"], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
-    return {part.partition("\n")[2] for part in re.split("^# ", text, flags=re.MULTILINE)[1:]}
-
-
 # ---- All of them.
 
 def table_row(row):
@@ -185,14 +161,16 @@ def main():
     parser.add_argument("--only", help="names, with commas between them")
     parser.add_argument("--time", action="store_true", help="against eager and Inductor, in turn")
     parser.add_argument("--routes", action="store_true", help="only compare tasks with those by way of ONNX")
+    parser.add_argument("--opset", type=int, default=torch_routes.OPSET, help="of --routes: what PyTorch writes")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", metavar="FILE", help="a line of JSON for each model; started again it goes on")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         with tempfile.TemporaryDirectory() as name:
-            row = (routes(options.child, pathlib.Path(name)) if options.routes else
-                   one(options.child, options.time, options.threads))
+            row = ({"name": options.child, **torch_routes.compared(
+                *torch_models.make(options.child), pathlib.Path(name), os.environ["BENCH_GRAPH_MAIN"], options.opset)}
+                if options.routes else one(options.child, options.time, options.threads))
         print(json.dumps(row))
         return 0
     print(machine.headline(machine.describe()))
@@ -208,7 +186,7 @@ def main():
             if model in done:
                 continue
             command = [sys.executable, "-B", __file__, "--child", model, "--threads", options.threads]
-            command += ["--time"] * options.time + ["--routes"] * options.routes
+            command += ["--time"] * options.time + ["--routes"] * options.routes + ["--opset", options.opset]
             ended = limited.run(command, SECONDS_MAX, BYTES_MAX, environment)
             row = (json.loads(ended.out.splitlines()[-1]) if ended.code == 0 and not ended.limit else
                    {"name": model, "state": f"over its {ended.limit}" if ended.limit else "failed",

@@ -118,6 +118,18 @@ def flip(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dims: Sequence[int]
     return self
 
 
+@register_converter("aten.roll.default")
+def roll(g: GraphBuilder, node: torch.fx.Node, self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
+    """Each axis as its end before its beginning."""
+    x = self if dims else g.reshape(self, (self.size,))
+    for shift, dim in zip(shifts, dims or [0]):
+        extent = x.shape[x.axis(dim)]
+        first = -shift % extent
+        if first:
+            x = g.concat([g.slice(x, dim, first, extent), g.slice(x, dim, 0, first)], dim)
+    return g.reshape(x, self.shape)
+
+
 @register_converter("aten.diagonal.default")
 def diagonal(g: GraphBuilder, node: torch.fx.Node, self: Tensor, offset: int, dim1: int,
              dim2: int) -> Tensor:
