@@ -4,6 +4,7 @@ import torch_harness
 
 torch_harness.start(__file__)
 
+import gc  # noqa: E402
 import glob  # noqa: E402
 import os  # noqa: E402
 import pathlib  # noqa: E402
@@ -16,7 +17,7 @@ from torch import nn  # noqa: E402
 
 from burnish import _cache, _programs  # noqa: E402
 from burnish._torch import making, pieces  # noqa: E402
-from torch_harness import close  # noqa: E402
+from torch_harness import close, raised  # noqa: E402
 
 
 def fresh_cache():
@@ -55,6 +56,52 @@ def test_the_same_model_again():
     assert origin(net()) == "cached"
     assert len(names(folder)) == 1 and not names(folder, "part-*"), os.listdir(folder)
     assert origin(net(), cache=False) == "compiled"
+
+
+def test_no_collection_of_old_objects_falls_into_a_compilation_but_one_falls_due_again():
+    def collections():
+        return gc.get_stats()[2]["collections"]
+
+    fresh_cache()
+    origin(net())  # What is imported at the first graph is.
+    during = []
+    write = pieces.Piece._written
+
+    def written(*args):
+        before = collections()
+        kept = [[] for _ in range(20_000)]
+        result = write(*args)
+        during.append(collections() - before)
+        return result, kept
+
+    thresholds = gc.get_threshold()
+    pieces.Piece._written = lambda *args: written(*args)[0]
+    try:
+        for postpones in (True, False):  # The second of one time: that is not put off again.
+            if postpones:
+                gc.collect()
+            gc.set_threshold(700, 10, 1 << 30)
+            keep = [[] for _ in range(len(gc.get_objects()))]
+            gc.set_threshold(700, 10, 10)  # Due now.
+            origin(net(1 + postpones))
+        # An error leaves it as it was, too.
+        pieces.Piece._written = None
+        raised(lambda: origin(net(3)), TypeError)
+    finally:
+        pieces.Piece._written = write
+        gc.set_threshold(*thresholds)
+    assert keep and during[0] == 0, during
+    assert gc.isenabled() and not gc.get_freeze_count() and gc.get_threshold() == thresholds
+
+
+def test_what_a_process_has_frozen_stays_so():
+    gc.freeze()
+    try:
+        count = gc.get_freeze_count()
+        origin(net(), cache=False)
+        assert 0.9 * count < gc.get_freeze_count() <= count  # Some of them are gone by themselves.
+    finally:
+        gc.unfreeze()
 
 
 def test_what_decides_about_the_code():

@@ -19,7 +19,7 @@ from burnish_runtime import BurnishError, Threads, load
 
 from .. import _pace
 from .._graph import Graph
-from . import importer, narrow
+from . import collector, importer, narrow
 from .builder import GraphBuilder
 from .bundle import Bundle
 from .making import made
@@ -442,6 +442,7 @@ class Piece(torch.nn.Module):
 
     def _compiled(self, plan: Plan, args: Sequence[Any], tuned: bool = False) -> Bundle:
         if not plan.written:
+            collector.postpone()
             plan.written.append(self._written(plan, args))
         graph, empty = plan.written[0]
         threads = self.thread_count()
