@@ -1,6 +1,8 @@
 #include "base/duty_cycle.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <random>
 
 #include "gtest/gtest.h"
 
@@ -61,6 +63,27 @@ TEST(DutyCycleTest, SavesNothingUp) {
   // An hour in which there was no gap.
   EXPECT_TRUE(cycle.MayRun(3'600'000 * kMs, 0));
   EXPECT_FALSE(cycle.MayRun(3'600'001 * kMs, 201 * kMs));
+}
+
+// Whichever window is looked at, also one that begins where a pause of calls ends: what was taken
+// in it is the rate's, and a slice at most. So of 12 s one may show 10.8 % where 10 are allowed.
+TEST(DutyCycleTest, NoWindowHasMoreThanASliceBeyondItsShare) {
+  for (const double rate : {0.1, 0.2, 1.0}) {
+    std::mt19937 random(7);
+    DutyCycle cycle(rate);
+    bool held = false;
+    double cpu_ns = 0, least = 0, most = 0;
+    for (int64_t ms = 0; ms < 200'000; ++ms) {
+      if (random() % 2000 == 0) held = !held;  // Pauses of two seconds, and calls beside.
+      const bool may_run = cycle.MayRun(ms * kMs, static_cast<int64_t>(cpu_ns));
+      if (may_run && !held && random() % 3 != 0) cpu_ns += 2 * kMs;
+      const double beyond = cpu_ns - rate * static_cast<double>(ms * kMs);
+      least = std::min(least, beyond);
+      most = std::max(most, beyond - least);
+    }
+    EXPECT_LE(most, rate * 1e9 + 3 * kMs) << rate;
+    EXPECT_GT(most, rate * 1e9 / 2) << rate;
+  }
 }
 
 TEST(DutyCycleTest, WhatWasTakenTooMuchIsOwed) {
