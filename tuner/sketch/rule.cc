@@ -77,7 +77,10 @@ const std::vector<SketchRule>& SketchRules() {
       NestRow("tile_sum_of_chain", 50, false, TilingRule, "S|SRUS"),
       // In front of what fuses the loops that a layout is by.
       NestRow("read_cache", 45, false, ReadCacheRule),
+      NestRow("copy", 42, false, CopyRule),
       NestRow("deal", 40, false, DealRule),
+      // Copies of tiles are made by the worker that reads them.
+      NestRow("place_copies", 38, false, PlaceCopiesRule),
       NestRow("producers", 35, false, ProducersRule),
       NestRow("write_cache", 30, false, WriteCacheRule),
       NestRow("registers", 20, false, RegistersRule),

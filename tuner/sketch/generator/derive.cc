@@ -56,7 +56,9 @@ std::vector<Draft> Derive(const RuleContext& context, Nest start, const Program&
   std::vector<Draft> drafts;
   for (Nest& nest : nests) {
     // No structure takes it, or what it says of itself was not done.
-    if (!nest.tiled() || !nest.producers.empty() || !nest.combined.empty()) continue;
+    if (!nest.tiled() || !nest.producers.empty() || !nest.combined.empty() || nest.needs_copies) {
+      continue;
+    }
     Draft draft{absl::StrCat("nest", nest.trail), std::move(nest.schedule)};
     if (SomePointLowers(draft, program)) drafts.push_back(std::move(draft));
   }

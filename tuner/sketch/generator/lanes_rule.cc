@@ -1,7 +1,7 @@
 // Which loop runs in vectors: one way for each loop of the output whose elements lie side by side
-// for every access, and one for the fastest loop of the reduction, of which each lane sums a part
-// (rfactor) before the lanes are combined row by row. Where none of these is so, the one with the
-// fewest loads lane by lane.
+// for every access or in a copy, and one for the fastest loop of the reduction, of which each lane
+// sums a part (rfactor) before the lanes are combined row by row. Where none of these is so, the
+// one with the fewest loads lane by lane.
 //
 //   reorder@1 (Y.i0,Y.i2,Y.i1)                              | split@1 Y.k->(Y_ko,Y_kl) size=$sums
 //                                                            | rfactor@1 Y->Y_lanes loop=Y_kl
@@ -38,7 +38,9 @@ std::vector<size_t> Candidates(const RuleContext& context, const Nest& nest, boo
     const LoopWalk walk = WalkOf(program, block, loop);
     if (is_part || walk.diverges) continue;
     const int scattered = is_partial || walk.writes_in_order ? 0 : 1;
-    ranked.emplace_back(walk.stride_count - walk.packable_count + scattered, back);
+    // Lanes along partial results would be chosen for a copy alone, however few they are.
+    const auto copied = is_partial ? 0 : static_cast<int>(LoadsToCopy(program, nest, loop).size());
+    ranked.emplace_back(walk.stride_count - walk.packable_count - copied + scattered, back);
   }
   std::sort(ranked.begin(), ranked.end());
   std::vector<size_t> best;
@@ -133,7 +135,11 @@ std::vector<Nest> LanesRule(const RuleContext& context, const SketchRule&, const
   std::vector<Nest> ways;
   for (const size_t at : Candidates(context, nest, /*in_order=*/sums)) {
     const int64_t lanes = std::min(lanes_max, FloorPowerOfTwo(nest.spatial[at].extent));
-    if (lanes > 1) ways.push_back(AlongOutput(nest, at, lanes));
+    if (lanes < 2) continue;
+    ways.push_back(AlongOutput(nest, at, lanes));
+    // Lanes that load one by one are nothing beside those along the sums.
+    ways.back().needs_copies =
+        sums && !LoadsToCopy(context.program, nest, nest.spatial[at]).empty();
   }
   if (sums) {
     for (Nest& way : AlongReduction(context, nest, lanes_max)) ways.push_back(std::move(way));

@@ -6,6 +6,26 @@
 #include "absl/strings/str_cat.h"
 
 namespace burnish {
+namespace {
+
+// Rows that read an operand again from which on a copy may pay: two register tiles of eight.
+constexpr int64_t kReadsMin = 16;
+
+bool DependsOnAny(const Program& program, const ExprNode& load, const NestLoop& loop) {
+  return std::any_of(loop.axes.begin(), loop.axes.end(),
+                     [&](VarId axis) { return DependsOn(program, load, axis); });
+}
+
+// Whether `load` is the one place of the program that reads its buffer.
+bool IsTheOnlyReader(const Program& program, const ExprNode& load) {
+  int count = 0;
+  for (const Block& block : program.blocks) {
+    for (const Expr& each : DistinctLoads(block)) count += each->id == load.id;
+  }
+  return count == 1;
+}
+
+}  // namespace
 
 std::string Nest::New(absl::string_view what) const { return absl::StrCat(block, "_", what); }
 
@@ -74,6 +94,51 @@ LoopWalk WalkOf(const Program& program, const Block& block, const NestLoop& loop
     });
   }
   return walk;
+}
+
+std::vector<Expr> LoadsToCopy(const Program& program, const Nest& nest, const NestLoop& vector) {
+  if (nest.reduction.empty()) return {};
+  const VarId axis = vector.axes.back();
+  std::vector<Expr> loads;
+  // What ends a sum is read once, whatever tiles there are.
+  const Block steps{.step = program.blocks[nest.definition].step};
+  for (const Expr& load : DistinctLoads(steps)) {
+    if (program.buffers[load->id].role == BufferRole::kConstant) continue;
+    const LinearForm address = AddressOf(program, *load);
+    if (!DependsOn(program, *load, axis) || address.HidesVar(axis) ||
+        address.CoefficientOf(axis) == 1 || !IsTheOnlyReader(program, *load)) {
+      continue;
+    }
+    // What is computed inside of the nest is in a cache anyway.
+    if (WriterOf(program, load->id) >= 0 && !nest.producers.empty()) continue;
+    int64_t reads = 1;
+    for (const NestLoop& loop : nest.spatial) {
+      if (!DependsOnAny(program, *load, loop)) reads *= loop.extent;
+    }
+    if (reads >= kReadsMin) loads.push_back(load);
+  }
+  return loads;
+}
+
+std::vector<std::string> LayoutOf(const Program& program, const Nest& nest, const ExprNode& load) {
+  std::vector<std::string> dims;
+  const NestLoop& vector = nest.spatial.back();
+  const auto take_whole = [&](const std::vector<NestLoop>& loops) {
+    for (const NestLoop& loop : loops) {
+      if (&loop != &vector && DependsOnAny(program, load, loop)) dims.push_back(loop.name);
+    }
+  };
+  take_whole(nest.spatial);
+  std::vector<std::string> pieces;
+  for (const NestLevel& level : nest.levels) {
+    for (const NestLoop& dim : level.dims) {
+      if (dim.axes == vector.axes) pieces.push_back(dim.name);
+    }
+  }
+  dims.insert(dims.end(), pieces.begin(), pieces.end() - 1);
+  take_whole(nest.reduction);
+  dims.push_back(pieces.back());
+  return dims;
 }
 
 std::vector<int64_t> SpacedDivisors(int64_t n, int count) {

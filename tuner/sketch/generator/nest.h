@@ -54,8 +54,12 @@ struct Nest {
 
   // ---- What is left to do.
   std::vector<std::string> producers = {};  // Blocks to compute inside, readers first.
+  bool needs_copies = false;             // Lanes were chosen for what copies of operands will be.
+  std::vector<std::string> copies = {};  // Blocks that copy an operand, to be placed,
+  int copy_level = -1;                   // inside of this level; -1: in front.
   std::string combined;  // The block that adds up what workers summed: its nest is as it was.
-  bool is_dealt = false, is_cached = false, is_packed = false, is_written_out = false;
+  bool is_dealt = false, is_cached = false, is_packed = false, is_copied = false,
+       is_written_out = false;
 
   std::string New(absl::string_view what) const;
   bool tiled() const { return !levels.empty(); }
@@ -83,6 +87,15 @@ struct LoopWalk {
 };
 LoopWalk WalkOf(const Program& program, const Block& block, const NestLoop& loop);
 
+// What lanes along `vector` would load element by element and may load from a copy that pays: made
+// at run time, read in this place alone, and again by other rows.
+std::vector<Expr> LoadsToCopy(const Program& program, const Nest& nest, const NestLoop& vector);
+
+// The order of use, as variables of a layout: tiles of the vector loop, what is summed, lanes.
+// Other loops are in it whole: a dimension for each of their levels would be more than layouts may
+// have. Of a tiled nest.
+std::vector<std::string> LayoutOf(const Program& program, const Nest& nest, const ExprNode& load);
+
 // At most `count` divisors of n, 1 and n among them, evenly spread.
 std::vector<int64_t> SpacedDivisors(int64_t n, int count);
 
@@ -97,6 +110,9 @@ std::vector<Nest> LanesRule(const RuleContext& context, const SketchRule& row, c
 std::vector<Nest> FlattenRule(const RuleContext& context, const SketchRule& row, const Nest& nest);
 std::vector<Nest> TilingRule(const RuleContext& context, const SketchRule& row, const Nest& nest);
 std::vector<Nest> DealRule(const RuleContext& context, const SketchRule& row, const Nest& nest);
+std::vector<Nest> CopyRule(const RuleContext& context, const SketchRule& row, const Nest& nest);
+std::vector<Nest> PlaceCopiesRule(const RuleContext& context, const SketchRule& row,
+                                  const Nest& nest);
 std::vector<Nest> ProducersRule(const RuleContext& context, const SketchRule& row,
                                 const Nest& nest);
 std::vector<Nest> WriteCacheRule(const RuleContext& context, const SketchRule& row,

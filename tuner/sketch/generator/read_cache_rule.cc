@@ -3,45 +3,12 @@
 //
 //   relayout@1 W->Y_packed0 dims=(Y_s1_0,k,Y_s1_1)
 //   precompute@1 Y_packed0
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/generator/nest.h"
 
 namespace burnish {
-namespace {
-
-bool DependsOnAny(const Program& program, const ExprNode& load, const NestLoop& loop) {
-  return std::any_of(loop.axes.begin(), loop.axes.end(),
-                     [&](VarId axis) { return DependsOn(program, load, axis); });
-}
-
-// The order of use, as variables of a layout: tiles of the vector loop, what is summed, lanes.
-// Other loops are in it whole: a dimension for each of their levels would be more than layouts may
-// have.
-std::vector<std::string> DimsOf(const Program& program, const Nest& nest, const ExprNode& load) {
-  std::vector<std::string> dims;
-  const NestLoop& vector = nest.spatial.back();
-  const auto take_whole = [&](const std::vector<NestLoop>& loops) {
-    for (const NestLoop& loop : loops) {
-      if (&loop != &vector && DependsOnAny(program, load, loop)) dims.push_back(loop.name);
-    }
-  };
-  take_whole(nest.spatial);
-  std::vector<std::string> pieces;
-  for (const NestLevel& level : nest.levels) {
-    for (const NestLoop& dim : level.dims) {
-      if (dim.axes == vector.axes) pieces.push_back(dim.name);
-    }
-  }
-  dims.insert(dims.end(), pieces.begin(), pieces.end() - 1);
-  take_whole(nest.reduction);
-  dims.push_back(pieces.back());
-  return dims;
-}
-
-}  // namespace
 
 std::vector<Nest> ReadCacheRule(const RuleContext& context, const SketchRule&, const Nest& nest) {
   if (!nest.tiled() || nest.is_packed || nest.is_inner || nest.lanes < 2) return {};
@@ -60,7 +27,7 @@ std::vector<Nest> ReadCacheRule(const RuleContext& context, const SketchRule&, c
     const VarId axis = vector.axes.back();
     must |= address.HidesVar(axis) || address.CoefficientOf(axis) != 1;
     s.Precompute(s.Relayout(s.FindBuffer(source.name), way.New(absl::StrCat("packed", count++)),
-                            Refs(s, DimsOf(program, nest, load))));
+                            Refs(s, LayoutOf(program, nest, load))));
   });
   if (count == 0) return {};
   way.is_packed = true;

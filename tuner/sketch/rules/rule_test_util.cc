@@ -125,6 +125,10 @@ std::vector<TaskCase> TypedTasks() {
       {"by_rows", "matmul", {{9, 70}, {35, 70}}, {{"trans_b", int64_t{1}}}, false, true});
   add({kF64, kI8},
       {"by_parts", "matmul", {{3, 2101}, {4, 2101}}, {{"trans_b", int64_t{1}}}, false, true});
+  // Of two inputs, which many rows read again.
+  add({kF64, kBf16, kI8}, {"of_inputs", "matmul", {{2, 18, 21}, {2, 21, 35}}, {}, false, true});
+  add({kF64, kI8},
+      {"of_input_rows", "matmul", {{20, 70}, {35, 70}}, {{"trans_b", int64_t{1}}}, false, true});
   // Windows.
   add({kF64, kBf16}, {"depthwise",
                       "conv",
