@@ -146,9 +146,10 @@ class Evolution {
       const size_t d = open[rng_.Below(open.size())];
       const std::vector<int64_t>& values = sketch.decisions[d].values;
       const int64_t size = static_cast<int64_t>(values.size());
-      // Values are sorted and mostly sizes, and costs of neighbouring sizes are alike: a step tries
-      // the slope. A jump (the other 40 %) leaves a local optimum, which steps alone could not.
-      if (rng_.Uniform() < kNeighbourStep) {
+      // Costs of neighbouring sizes are alike: a step tries the slope. A jump (the other 40 %)
+      // leaves a local optimum, which steps alone could not. No choice is nearer to another.
+      const bool has_slope = sketch.decisions[d].kind == DecisionKind::kSize;
+      if (has_slope && rng_.Uniform() < kNeighbourStep) {
         const int64_t at =
             std::lower_bound(values.begin(), values.end(), point[d]) - values.begin();
         const int64_t to = at + (rng_.Below(2) == 1 ? 1 : -1);

@@ -148,8 +148,10 @@ std::vector<Point> SearchSpace::Neighbours(int sketch_index, const Point& point)
       Point changed = point;
       changed[d] = decision.values[v];
       if (!Contains(sketch_index, changed)) continue;
-      // Distance in positions, not in values: from 8 the values 4 and 16 are equally near.
-      found.emplace_back(std::abs(v - position), d, std::move(changed));
+      // Distance in positions, not in values: from 8 the values 4 and 16 are equally near. Choices
+      // are all as near.
+      const int64_t distance = decision.kind == DecisionKind::kSize ? std::abs(v - position) : 1;
+      found.emplace_back(distance, d, std::move(changed));
     }
   }
   std::sort(found.begin(), found.end());

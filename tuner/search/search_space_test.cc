@@ -60,6 +60,17 @@ TEST(SearchSpaceTest, NeighboursDifferInOneDecisionAndComeNearestFirst) {
               ::testing::ElementsAre(Point{2, 2}, Point{4, 1}, Point{1, 2}));
 }
 
+TEST(SearchSpaceTest, ChoicesAreEquallyNear) {
+  SyntheticTask task({.sketch_count = 1, .decision_count = 2, .value_count = 4});
+  std::vector<Sketch> sketches(task.sketches().begin(), task.sketches().end());
+  sketches[0].decisions[1].kind = DecisionKind::kChoice;
+  ASSERT_OK_AND_ASSIGN(const auto space, SearchSpace::Create({.sketches = std::move(sketches)}));
+  // All other choices before the size that is two steps away.
+  EXPECT_THAT(space->Neighbours(0, {1, 1}),
+              ::testing::ElementsAre(Point{2, 1}, Point{1, 2}, Point{1, 4}, Point{1, 8},
+                                     Point{4, 1}, Point{8, 1}));
+}
+
 TEST(SearchSpaceTest, RandomPointsAreValidAndReachTheWholeSketch) {
   const SyntheticTask task({.sketch_count = 1, .decision_count = 2, .value_count = 3});
   const auto space = task.Space();
