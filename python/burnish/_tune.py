@@ -37,7 +37,7 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         As for `compile`. Which layers are stored how is found when the study is submitted, and is
         part of it.
     scheduler : str, optional
-        A preset of rules and search: burnish, all, generator, auto_scheduler, meta_schedule, default.
+        A preset of rules and search: burnish, templates, generator, auto_scheduler, meta_schedule, default.
     seed : int, optional
         Of every random choice.
     tracker : str, optional
