@@ -3,7 +3,7 @@
 usage: count_tests.py EVENTS SUMMARY
 
 EVENTS is what --build_event_json_file wrote. Prints what failed and what was skipped; writes
-"PASSED FAILED" to SUMMARY. Exits with 1 when anything failed or nothing ran.
+"PASSED FAILED SKIPPED" to SUMMARY. Exits with 1 when anything failed or nothing ran.
 
 A test case is a <testcase> of the test's test.xml; a target without one counts as one case, and so
 does one that does not build.
@@ -25,7 +25,10 @@ def cases(path):
         if case.find("failure") is not None or case.find("error") is not None:
             failed.append(name)
         elif case.find("skipped") is not None or case.get("result") == "skipped":
-            skipped.append(name)
+            # GoogleTest's message is the place, and on the next line the reason.
+            skip = case.find("skipped")
+            reason = (skip.get("message") or "").strip() if skip is not None else ""
+            skipped.append(": ".join([name, *reason.splitlines()[-1:]]))
         else:
             passed.append(name)
     return passed, failed, skipped
@@ -76,7 +79,7 @@ def main():
     for name in failures:
         print("failed:", name)
     with open(sys.argv[2], "w", encoding="utf-8") as summary:
-        summary.write(f"{passed_count} {len(failures)}\n")
+        summary.write(f"{passed_count} {len(failures)} {len(skips)}\n")
     return 1 if failures or passed_count == 0 else 0
 
 
