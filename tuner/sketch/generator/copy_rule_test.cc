@@ -11,12 +11,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Y[64,384] = X[64,96] * B[96,384], both made at run time; B's elements lie along the output, or,
+// Y[64,128] = X[64,96] * B[96,128], both made at run time; B's elements lie along the output, or,
 // turned, along the sums.
 Program ProductOfInputs(DType dtype, int64_t rows, bool turned) {
   return WorkloadOf({.name = "inputs",
                      .op = "matmul",
-                     .inputs = {{rows, 96}, turned ? Ints{384, 96} : Ints{96, 384}},
+                     .inputs = {{rows, 96}, turned ? Ints{128, 96} : Ints{96, 128}},
                      .attributes = {{"trans_b", int64_t{turned}}},
                      .all_inputs = true,
                      .dtype = dtype});
