@@ -245,6 +245,24 @@ TEST(OnnxExportTest, ACropKeepsItsRegionAndWhatLiesOutside) {
   EXPECT_EQ(Difference(graph, RoundTrip(graph)), "");
 }
 
+TEST(OnnxExportTest, StorageOfSixteenBitsKeepsItsTypes) {
+  for (const DType type : {DType::kBf16, DType::kF16}) {
+    SCOPED_TRACE(DTypeName(type));
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {type, {2, 3}});
+    const ValueId c = AddConstant(graph, "c", {type, {3}}, FromDoubles(type, {1.5, -2, 0.25}));
+    const ValueId sum = Op(graph, "add", {x, c});
+    graph.outputs = {sum, Op(graph, "cast", {sum}, {{"to", std::string("f32")}})};
+    const Graph back = RoundTrip(graph);
+    EXPECT_EQ(Ops(graph), Ops(back));
+    EXPECT_EQ(Difference(graph, back), "");
+    ASSERT_EQ(back.outputs.size(), 2u);
+    EXPECT_EQ(back.values[back.inputs[0]].type.dtype, type);
+    EXPECT_EQ(back.values[back.outputs[0]].type.dtype, type);
+    EXPECT_EQ(back.values[back.outputs[1]].type.dtype, DType::kF32);
+  }
+}
+
 TEST(OnnxExportTest, InputsAndConstantsThatAreOutputsKeepTheirValues) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {2}});
