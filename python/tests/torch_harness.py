@@ -23,13 +23,14 @@ THREADS = "2"
 _folder = tempfile.TemporaryDirectory()
 
 
-def start(file):
-    """Goes on in a process where torch can be imported and `burnish` finds its programs; where torch is
-    not installed, ends with a case that says so."""
-    if importlib.util.find_spec("torch") is None:
+def start(file, *packages):
+    """Goes on in a process where torch can be imported and `burnish` finds its programs; where torch or
+    one of `packages` is not installed, ends with a case that says so."""
+    missing = [name for name in ("torch", *packages) if importlib.util.find_spec(name) is None]
+    if missing:
         report = test_report.Report(name_of(file))
-        report.run("torch", lambda: (["tests/requirements-torch.txt is not installed"], ""),
-                   skip_reason="needs torch, which ./dev ci installs")
+        report.run(missing[0], lambda: (["tests/requirements-torch.txt is not installed"], ""),
+                   skip_reason=f"needs {missing[0]}, which ./dev ci installs")
         sys.exit(report.finish())
     if "BURNISH_TORCH_LIBRARIES" not in os.environ:
         folder = tempfile.mkdtemp()

@@ -3,9 +3,8 @@ other: at least 95 % of them, over what classifiers of all kinds consist of."""
 
 import torch_harness
 
-torch_harness.start(__file__)
+torch_harness.start(__file__, "onnxscript")
 
-import importlib.util  # noqa: E402
 import pathlib  # noqa: E402
 import sys  # noqa: E402
 import tempfile  # noqa: E402
@@ -43,6 +42,4 @@ def test_tasks_of_both_routes():
     assert all(row["onnx"] > 10 for row in rows), rows
 
 
-if importlib.util.find_spec("onnxscript") is None:
-    raise SystemExit("onnxscript is missing: tests/requirements-torch.txt has it")
 torch_harness.run_cases(__name__)
