@@ -153,16 +153,22 @@ absl::Status StorageChoice::FindGains() {
   ASSIGN_OR_RETURN(const PlannedModel in_f32, Plan(wide_));
   const std::vector<double> ns_in_f32 = NsByLayer(in_f32);
   if (options_.fastest_storage) return ChooseFastest(in_f32, ns_in_f32);
-  std::vector<LayerTypes> layers(probed_.layers.size());
-  ASSIGN_OR_RETURN(const PlannedModel cut, Cut(options_.storage));
-  ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
-  const std::vector<double> ns = NsByLayer(planned);
-  for (size_t l = 0; l < layers.size(); ++l) {
-    const DType type = options_.storage.Of(probed_.layers[l].nodes[0]);
-    if (MayBe(l, type)) layers[l] = {{.type = type, .gain_ns = ns_in_f32[l] - ns[l]}};
-  }
+  ASSIGN_OR_RETURN(std::vector<LayerTypes> layers, GainsOf(options_.storage, ns_in_f32));
   forms_.push_back({.layers = std::move(layers)});
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<LayerTypes>> StorageChoice::GainsOf(
+    const FloatStorage& storage, const std::vector<double>& ns_in_f32) const {
+  ASSIGN_OR_RETURN(const PlannedModel cut, Cut(storage));
+  ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
+  const std::vector<double> ns = NsByLayer(planned);
+  std::vector<LayerTypes> layers(probed_.layers.size());
+  for (size_t l = 0; l < layers.size(); ++l) {
+    const DType type = storage.Of(probed_.layers[l].nodes[0]);
+    if (MayBe(l, type)) layers[l] = {{.type = type, .gain_ns = ns_in_f32[l] - ns[l]}};
+  }
+  return layers;
 }
 
 // Each layer's own best type, with what else it may be in, and the pure forms: casts between layers
@@ -174,16 +180,12 @@ absl::Status StorageChoice::ChooseFastest(const PlannedModel& in_f32,
   std::vector<LayerTypes> gains(probed_.layers.size());  // Those that are some.
   for (const DType type : {DType::kBf16, DType::kF16, DType::kI8}) {
     if (type == DType::kI8 && in_bytes_.empty()) continue;
-    ASSIGN_OR_RETURN(const PlannedModel cut,
-                     Cut({.type = type, .ranges = options_.storage.ranges}));
-    ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
-    const std::vector<double> ns = NsByLayer(planned);
-    std::vector<LayerTypes> pure(probed_.layers.size());
-    for (size_t l = 0; l < probed_.layers.size(); ++l) {
-      if (!MayBe(l, type)) continue;
-      const TypeGain gain{.type = type, .gain_ns = ns_in_f32[l] - ns[l]};
-      pure[l] = {gain};
-      if (gain.gain_ns > 0) gains[l].push_back(gain);
+    ASSIGN_OR_RETURN(std::vector<LayerTypes> pure,
+                     GainsOf({.type = type, .ranges = options_.storage.ranges}, ns_in_f32));
+    for (size_t l = 0; l < pure.size(); ++l) {
+      for (const TypeGain& gain : pure[l]) {
+        if (gain.gain_ns > 0) gains[l].push_back(gain);
+      }
     }
     forms_.push_back({.layers = std::move(pure)});
   }

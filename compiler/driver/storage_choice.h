@@ -63,6 +63,9 @@ class StorageChoice {
   // Finds which layers may be quantized, and their weights then.
   absl::Status FindBytes();
   bool MayBe(size_t layer, DType type) const;
+  // Of each layer the type that `storage` has it in, where it may be, and what that gains over f32.
+  absl::StatusOr<std::vector<LayerTypes>> GainsOf(const FloatStorage& storage,
+                                                  const std::vector<double>& ns_in_f32) const;
   absl::Status ChooseFastest(const PlannedModel& in_f32, const std::vector<double>& ns_in_f32);
   // How layers of `form` are stored within `budget`.
   absl::StatusOr<std::vector<DType>> TypesWithin(const Form& form, double budget, int& asked);

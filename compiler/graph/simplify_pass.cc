@@ -225,11 +225,8 @@ absl::StatusOr<ValueId> ProductToSilu(Graph& graph, const GraphNode& node) {
     const ValueId x = node.inputs[1 - side], gate = node.inputs[side];
     const GraphNode* sigmoid = ProducerOf(graph, gate);
     if (sigmoid == nullptr || sigmoid->op != "sigmoid" || sigmoid->inputs[0] != x) continue;
-    int64_t uses = std::count(graph.outputs.begin(), graph.outputs.end(), gate);
-    for (const GraphNode& user : graph.nodes) {
-      uses += std::count(user.inputs.begin(), user.inputs.end(), gate);
-    }
-    if (uses == 1) return AddOp(graph, "silu", {x}, {}, node.name);
+    const bool is_shared = Consumers(graph)[gate].size() > 1 || OutputFlags(graph)[gate];
+    if (!is_shared) return AddOp(graph, "silu", {x}, {}, node.name);
   }
   return -1;
 }

@@ -149,13 +149,14 @@ absl::StatusOr<std::vector<int64_t>> NewExtentValues(const Program& program, Var
 }
 
 absl::Status CheckExtentsBy(const Program& program, absl::Span<const VarId> made) {
-  for (size_t i = 0; i < program.vars.size(); ++i) {
-    if (IsConstInt(program.vars[i].extent)) continue;
-    const std::vector<VarId> loops = FreeVars(ExpandDefs(program, program.vars[i].extent));
-    const bool depends = std::any_of(made.begin(), made.end(), [&](VarId var) {
-      return std::find(loops.begin(), loops.end(), var) != loops.end();
-    });
-    if (depends) RETURN_IF_ERROR(NewExtentValues(program, static_cast<VarId>(i)).status());
+  const auto last = static_cast<VarId>(program.vars.size());
+  for (VarId var = 0; var < last; ++var) {
+    const bool is_made = std::find(made.begin(), made.end(), var) != made.end();
+    if (is_made || IsConstInt(program.vars[var].extent)) continue;
+    const Expr extent = ExpandDefs(program, program.vars[var].extent);
+    const bool depends = std::any_of(made.begin(), made.end(),
+                                     [&](VarId loop) { return MentionsVar(extent, loop); });
+    if (depends) RETURN_IF_ERROR(NewExtentValues(program, var).status());
   }
   return absl::OkStatus();
 }

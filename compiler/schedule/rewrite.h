@@ -53,8 +53,8 @@ bool IsDistinctWithin(const Program& program, VarId var, NodeId within);
 // ExtentValues of a variable that a primitive has just made. INVALID_ARGUMENT: its extent depends
 // on more iterations than can be looked at.
 absl::StatusOr<std::vector<int64_t>> NewExtentValues(const Program& program, VarId var);
-// The same of all extents that depend on `made`, loops that a primitive has just made: what was
-// found by digits of a loop may be hidden by its quotients once it is fused or split.
+// The same of all other extents that depend on `made`, loops that a primitive has just made: what
+// was found by digits of a loop may be hidden by its quotients once it is fused or split.
 absl::Status CheckExtentsBy(const Program& program, absl::Span<const VarId> made);
 
 // A function of a few outer variables as a table: f(value of e) for all their values, or a
