@@ -24,10 +24,9 @@ def cases(path):
             continue
         if case.find("failure") is not None or case.find("error") is not None:
             failed.append(name)
-        elif case.find("skipped") is not None or case.get("result") == "skipped":
+        elif (skip := case.find("skipped")) is not None or case.get("result") == "skipped":
             # GoogleTest's message is the place, and on the next line the reason.
-            skip = case.find("skipped")
-            reason = (skip.get("message") or "").strip() if skip is not None else ""
+            reason = "" if skip is None else skip.get("message", "").strip()
             skipped.append(": ".join([name, *reason.splitlines()[-1:]]))
         else:
             passed.append(name)
