@@ -32,24 +32,46 @@ bool IsFixed(const GraphValue& value) {
   return value.data != nullptr && value.data->origin() == nullptr;
 }
 
-// The numbers less their zero points, in the constant's order; null: they do not fit i8.
-ConstantPtr Centered(const GraphValue& numbers, const GraphValue& zero) {
+// The numbers less their zero points, in the constant's order; null: they do not fit i8. `given`:
+// the shape of the zero points as it broadcasts to `shape`, that of the numbers.
+ConstantPtr Centered(const GraphValue& numbers, const GraphValue& zero, const Shape& given,
+                     const Shape& shape) {
   const std::vector<int64_t> zeros = ToInts(zero.type, *zero.data);
-  // One for all, as symmetric weights have it, stored as i8 or as u8.
-  if (std::any_of(zeros.begin(), zeros.end(), [&](int64_t z) { return z != zeros[0]; })) {
-    return nullptr;
-  }
-  if (numbers.type.dtype == DType::kI8 && zeros[0] == 0) return numbers.data;
+  const bool all_zero = std::all_of(zeros.begin(), zeros.end(), [](int64_t z) { return z == 0; });
+  if (numbers.type.dtype == DType::kI8 && all_zero) return numbers.data;
+  const bool is_signed = numbers.type.dtype == DType::kI8;
+  const Shape strides = BroadcastStrides(given, shape);
+  const absl::Span<const uint8_t> bytes = numbers.data->bytes();
   std::vector<int8_t> values;
-  values.reserve(numbers.data->bytes().size());
-  for (const uint8_t byte : numbers.data->bytes()) {
-    const int64_t number =
-        numbers.type.dtype == DType::kI8 ? static_cast<int8_t>(byte) : int64_t{byte};
-    const int64_t v = number - zeros[0];
-    if (v < -128 || v > 127) return nullptr;
-    values.push_back(static_cast<int8_t>(v));
+  values.reserve(bytes.size());
+  size_t next = 0;
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    for (int64_t j = 0; j < shape[1]; ++j) {
+      const int64_t row = i * strides[0] + j * strides[1];
+      for (int64_t k = 0; k < shape[2]; ++k) {
+        const uint8_t byte = bytes[next++];
+        const int64_t number = is_signed ? static_cast<int8_t>(byte) : int64_t{byte};
+        const int64_t v = number - zeros[row + k * strides[2]];
+        if (v < -128 || v > 127) return nullptr;
+        values.push_back(static_cast<int8_t>(v));
+      }
+    }
   }
   return MakeConstant(std::move(values));
+}
+
+// The shape of parameters as it broadcasts to numbers of three dimensions, of which the model had
+// `rank`; none where it is not one number, or one a column of some block. `one`: the dimension of a
+// block's rows.
+std::optional<Shape> ParameterShape(Shape given, size_t rank, const Shape& shape, size_t one) {
+  const bool is_flipped = one == 2;
+  if (rank == 2 && given.size() == 2) given.insert(given.begin() + (is_flipped ? 1 : 0), 1);
+  if (given.size() > 3 || (rank == 2 && given.size() == 1 && is_flipped)) return std::nullopt;
+  given.insert(given.begin(), 3 - given.size(), 1);
+  for (size_t d = 0; d < 3; ++d) {
+    if (given[d] != 1 && (d == one || given[d] != shape[d])) return std::nullopt;
+  }
+  return given;
 }
 
 class WeightKeeper {
@@ -124,28 +146,20 @@ class WeightKeeper {
   // `shape`: [B,J,N], or [N,B,J] where they are flipped.
   static std::optional<Blocks> Ordered(const GraphValue& numbers, const GraphValue& scale,
                                        const GraphValue& zero, const Shape& shape, bool flipped) {
+    const size_t one = flipped ? 2 : 1, rank = numbers.type.shape.size();
     Shape of_scale = shape;
-    of_scale[flipped ? 2 : 1] = 1;
-    // As it broadcasts to the numbers.
-    Shape given = scale.type.shape;
-    if (numbers.type.shape.size() == 2 && given.size() == 2) {
-      given.insert(given.begin() + (flipped ? 1 : 0), 1);
-    }
-    if (given.size() > 3 || (numbers.type.shape.size() == 2 && given.size() == 1 && flipped)) {
-      return std::nullopt;
-    }
-    given.insert(given.begin(), 3 - given.size(), 1);
-    for (size_t d = 0; d < 3; ++d) {
-      if (given[d] != 1 && given[d] != of_scale[d]) return std::nullopt;
-    }
-    const ConstantPtr values = Centered(numbers, zero);
+    of_scale[one] = 1;
+    const auto given = ParameterShape(scale.type.shape, rank, shape, one);
+    const auto of_zero = ParameterShape(zero.type.shape, rank, shape, one);
+    if (!given.has_value() || !of_zero.has_value()) return std::nullopt;
+    const ConstantPtr values = Centered(numbers, zero, *of_zero, shape);
     const std::vector<double> scales = ToDoubles(scale.type, *scale.data);
     const auto is_good = [](double s) { return std::isfinite(s) && s > 0; };
     if (values == nullptr || !std::all_of(scales.begin(), scales.end(), is_good)) {
       return std::nullopt;
     }
     const ConstantPtr wide = StridedCopy(*FromDoubles(DType::kF32, scales), sizeof(float), of_scale,
-                                         BroadcastStrides(given, of_scale), 0);
+                                         BroadcastStrides(*given, of_scale), 0);
     Blocks blocks{.shape = shape, .numbers = values, .scale = wide};
     if (!flipped) return blocks;
     blocks.shape = {shape[1], shape[2], shape[0]};

@@ -1,7 +1,7 @@
 // Weights of 8 bits that stay 8 bits: products of real numbers by dequantized constants.
 //
-//   matmul, gemm by [transpose of] [reshape of] dequantize(constant i8 or u8, scales by column, or
-//   by column and block of rows)
+//   matmul, gemm by [transpose of] [reshape of] dequantize(constant i8 or u8, scales and
+//   zero points by column, or by column and block of rows)
 //       matmul_blocks(x, numbers [B,J,N], scales [B,N])
 //
 // Without it such weights would be folded to f32: four times the memory, and four times the bytes

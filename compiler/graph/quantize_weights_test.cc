@@ -57,6 +57,16 @@ ValueId Real(Graph& graph, DType type, const Shape& shape, const Shape& scale, i
             {Numbers(graph, type, shape, least), Scales(graph, scale), Zero(graph, type, zero)});
 }
 
+// Weights of 4 bits in 8, with a zero point a block.
+ValueId FewBits(Graph& graph, const Shape& shape, const Shape& scale) {
+  std::vector<int64_t> numbers(ElementCount(shape)), zeros(ElementCount(scale));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i * 7 % 16);
+  for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<int64_t>(i * 5 % 16);
+  const ValueId w = AddConstant(graph, "w", {DType::kU8, shape}, FromInts(DType::kU8, numbers));
+  const ValueId z = AddConstant(graph, "z", {DType::kU8, scale}, FromInts(DType::kU8, zeros));
+  return Op(graph, "dequantize", {w, Scales(graph, scale), z});
+}
+
 TEST(KeepWeightsTest, FormsOfDequantizedMatricesStay8Bits) {
   const std::vector<std::pair<std::string, std::function<ValueId(Graph&)>>> forms = {
       {"blocks of rows",
@@ -75,6 +85,17 @@ TEST(KeepWeightsTest, FormsOfDequantizedMatricesStay8Bits) {
                                    {{"shape", Shape{10, 64}}});
          return Op(g, "transpose", {matrix}, {{"perm", Shape{1, 0}}});
        }},
+      {"zero points by block",
+       [](Graph& g) {
+         return Op(g, "reshape", {FewBits(g, {4, 16, 10}, {4, 1, 10})}, {{"shape", Shape{64, 10}}});
+       }},
+      {"zero points by transposed block",
+       [](Graph& g) {
+         const ValueId matrix =
+             Op(g, "reshape", {FewBits(g, {10, 4, 16}, {10, 4, 1})}, {{"shape", Shape{10, 64}}});
+         return Op(g, "transpose", {matrix}, {{"perm", Shape{1, 0}}});
+       }},
+      {"zero points by column", [](Graph& g) { return FewBits(g, {64, 10}, {10}); }},
       {"columns", [](Graph& g) { return Real(g, DType::kI8, {64, 10}, {1, 10}, 0); }},
       {"columns by broadcast", [](Graph& g) { return Real(g, DType::kI8, {64, 10}, {10}, 0); }},
       {"one scale", [](Graph& g) { return Real(g, DType::kI8, {64, 10}, {}, 0); }},
@@ -124,6 +145,7 @@ TEST(KeepWeightsTest, WhatDoesNotFitIsRealAsBefore) {
       // Numbers beyond i8, scales by row, scales by column of the other matrix.
       [](Graph& g) { return Real(g, DType::kU8, {64, 10}, {1, 10}, 3); },
       [](Graph& g) { return Real(g, DType::kI8, {64, 10}, {64, 1}, 0); },
+      [](Graph& g) { return FewBits(g, {64, 10}, {64, 1}); },
       [](Graph& g) {
         return Op(g, "transpose", {Real(g, DType::kI8, {10, 64}, {1, 64}, 0)},
                   {{"perm", Shape{1, 0}}});
