@@ -12,8 +12,9 @@
 namespace burnish {
 namespace {
 
-absl::Status FinishConstant(OnnxNode& node, TensorType type, ConstantPtr data) {
+absl::Status FinishConstant(OnnxNode& node, TensorType type, ConstantPtr data, int bits = 0) {
   ASSIGN_OR_RETURN(const ValueId id, node.EmitConstant(std::move(type), std::move(data)));
+  node.SetFewBits(id, bits);
   node.SetOutput(0, id);
   return absl::OkStatus();
 }
@@ -23,7 +24,7 @@ absl::Status Constant(OnnxNode& node) {
     ASSIGN_OR_RETURN(OnnxTensor tensor,
                      ReadOnnxTensor(value->t(), *node.context().bytes,
                                     node.context().options->max_tensor_elements, node.Label()));
-    return FinishConstant(node, std::move(tensor.type), std::move(tensor.data));
+    return FinishConstant(node, std::move(tensor.type), std::move(tensor.data), tensor.bits);
   }
   if (node.HasAttribute("value_int")) {
     return FinishConstant(node, {DType::kI64, {}},
@@ -64,6 +65,7 @@ absl::Status ConstantOfShape(OnnxNode& node) {
     ASSIGN_OR_RETURN(fill, ReadOnnxTensor(value->t(), *context.bytes,
                                           context.options->max_tensor_elements, node.Label()));
     if (ElementCount(fill.type.shape) != 1) return node.Invalid("value must have one element");
+    if (fill.bits > 0) return node.Unsupported("a value of 2 or 4 bits");
   }
   ASSIGN_OR_RETURN(const int64_t count,
                    CheckedElementCount(shape, context.options->max_tensor_elements, node.Label()));

@@ -263,6 +263,8 @@ ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
   if (value.data != nullptr) {
     // Shapes and axes must be known inside, too. The bytes are shared.
     id = AddConstant(context_->graph, value.name, value.type, value.data);
+    const auto few = body.few_bits.find(outer);
+    if (few != body.few_bits.end()) context_->few_bits[id] = few->second;
   } else {
     id = AddInput(context_->graph, absl::StrCat("capture", body.captures.size(), ".", name),
                   value.type);

@@ -160,6 +160,7 @@ absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphP
     ASSIGN_OR_RETURN(const ValueId id,
                      context_->AddConstantValue(tensor.name(), std::move(constant.type),
                                                 std::move(constant.data)));
+    if (constant.bits > 0) context_->few_bits[id] = constant.bits;
     RETURN_IF_ERROR(Define(scope, tensor.name(), id));
   }
   return absl::OkStatus();
@@ -429,6 +430,7 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
     // In a branch: CheckOperators has seen the others.
     return node.Unsupported("operator not supported");
   }
+  if (FunctionOf(proto) == nullptr) RETURN_IF_ERROR(node.CheckFewBits());
   if (proto.op_type() == "If") {
     RETURN_IF_ERROR(ImportIf(scope, node));
   } else if (proto.op_type() == "Loop") {
@@ -441,6 +443,7 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
   } else {
     RETURN_IF_ERROR(AllOnnxTranslators().find(OnnxOperatorName(proto))->second(node));
     RETURN_IF_ERROR(node.status());
+    node.CarryFewBits();
   }
   for (int i = 0; i < proto.output_size(); ++i) {
     if (proto.output(i).empty()) continue;
@@ -477,6 +480,11 @@ absl::Status OnnxGraphImporter::SetOutputs(Scope& scope, const onnx::GraphProto&
     if (id < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("output '", output.name(), "': nothing writes it"));
+    }
+    if (context_->few_bits.contains(id)) {
+      return absl::UnimplementedError(
+          absl::StrCat("output '", output.name(), "': integers of ", context_->few_bits[id],
+                       " bits are for constants alone; dequantize it, or use INT8 or UINT8"));
     }
     outputs.push_back({output.name(), id});
   }

@@ -51,6 +51,7 @@ class OnnxGraphImporter {
   struct Body {
     Graph graph;
     BoundedValues bounded;                 // Of `graph`.
+    std::map<ValueId, int> few_bits;       // Of `graph`.
     std::vector<ValueId> inputs, outputs;  // As the ONNX graph has them.
     std::vector<ValueId> captures;         // Of the graph around it.
     std::vector<ValueId> capture_inputs;   // What they are inside.
@@ -95,6 +96,7 @@ class OnnxGraphImporter {
   void Swap(Body& body) {
     std::swap(context_->graph, body.graph);
     std::swap(context_->bounded, body.bounded);
+    std::swap(context_->few_bits, body.few_bits);
   }
   ValueId Find(Scope& scope, const std::string& name);
   // The same for a name that a body reads of the graph around it.

@@ -1,9 +1,11 @@
 #include "compiler/frontend/onnx_import_context.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/graph/control.h"
@@ -73,6 +75,44 @@ OnnxNode::OnnxNode(ImportContext* context, const onnx::NodeProto& proto,
       inputs_(std::move(inputs)),
       used_(std::move(used)),
       outputs_(proto.output_size(), -1) {}
+
+namespace {
+
+const std::set<std::string>& MoversOfFewBits() {
+  static const auto& names = *new std::set<std::string>{"Flatten", "Identity",  "Reshape",
+                                                        "Squeeze", "Transpose", "Unsqueeze"};
+  return names;
+}
+
+}  // namespace
+
+int OnnxNode::FewBitsOf(ValueId id) const {
+  const auto found = context_->few_bits.find(id);
+  return found == context_->few_bits.end() ? 0 : found->second;
+}
+
+std::string OnnxNode::TypeTextOf(ValueId id) const {
+  const TensorType& type = TypeOf(id);
+  const int bits = FewBitsOf(id);
+  if (bits == 0) return PrintType(type);
+  return absl::StrCat(FewBitsName(type.dtype, bits), "[", absl::StrJoin(type.shape, ","), "]");
+}
+
+absl::Status OnnxNode::CheckFewBits() const {
+  const bool takes = type_ == "DequantizeLinear" || type_ == "QuantizeLinear" || type_ == "Cast" ||
+                     type_ == "Shape" || type_ == "Size" || MoversOfFewBits().contains(type_);
+  for (size_t i = 0; i < inputs_.size() && !takes; ++i) {
+    if (inputs_[i] < 0 || FewBitsOf(inputs_[i]) == 0) continue;
+    return Unsupported(absl::StrCat("input ", i, ": got ", TypeTextOf(inputs_[i]),
+                                    ", want DequantizeLinear in front, or 8 bits"));
+  }
+  return absl::OkStatus();
+}
+
+void OnnxNode::CarryFewBits() {
+  if (!MoversOfFewBits().contains(type_) || !HasInput(0) || outputs_.empty()) return;
+  if (outputs_[0] >= 0) SetFewBits(outputs_[0], FewBitsOf(inputs_[0]));
+}
 
 bool OnnxNode::is_microsoft() const { return proto_->domain() == "com.microsoft"; }
 

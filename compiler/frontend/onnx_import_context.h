@@ -55,7 +55,9 @@ struct ImportContext {
   const ImportOptions* options;
   int opset = 0;  // Of the graph, or the function, that is being read.
   Graph graph;
-  BoundedValues bounded;             // Of `graph`.
+  BoundedValues bounded;  // Of `graph`.
+  // Of `graph`: how many bits ONNX has for integers that lie in 8 (INT4 ..).
+  std::map<ValueId, int> few_bits;
   OnnxTensorBytes* bytes = nullptr;  // Null: no model has tensors.
   int64_t constant_bytes = 0;
   int64_t folded_bytes = 0;
@@ -94,9 +96,22 @@ class OnnxNode {
   const onnx::AttributeProto* Find(absl::string_view name) const;
   ImportContext& context() { return *context_; }
 
+  // UNIMPLEMENTED where an input has integers of 2 or 4 bits and the operator is none that only
+  // moves, widens or dequantizes them: others would compute in the 8 bits in which they lie.
+  absl::Status CheckFewBits() const;
+  // What moves them gives such integers.
+  void CarryFewBits();
+
   // ---- The graph side. Inputs that a translator needs; INVALID_ARGUMENT where one is absent.
   absl::StatusOr<ValueId> Input(int i) const;
   const TensorType& TypeOf(ValueId id) const { return context_->graph.value(id).type; }
+  // Of integers that ONNX has in fewer than 8 bits; else 0.
+  int FewBitsOf(ValueId id) const;
+  void SetFewBits(ValueId id, int bits) {
+    if (bits > 0) context_->few_bits[id] = bits;
+  }
+  // "f32[2,3]", "i4[2,3]".
+  std::string TypeTextOf(ValueId id) const;
   // Input i as integers, or floats, that are known at import. FAILED_PRECONDITION where they are
   // not. `what`: the input's name in ONNX's text.
   absl::StatusOr<std::vector<int64_t>> ConstantInts(int i, absl::string_view what) const;

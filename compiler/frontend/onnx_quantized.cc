@@ -67,21 +67,27 @@ ValueId Repeated(Composer& c, ValueId x, int64_t axis, int64_t block, int64_t ex
 
 }  // namespace
 
-absl::Status CheckScale(OnnxNode& node, ValueId id, int input) {
+absl::StatusOr<ValueId> ReadScale(OnnxNode& node, Composer& c, int input) {
+  ASSIGN_OR_RETURN(const ValueId id, node.Input(input));
   const GraphValue& scale = node.context().graph.value(id);
   const std::string what = absl::StrCat("scale (input ", input, "): ");
-  if (scale.type.dtype != DType::kF32) {
+  if (scale.type.dtype != DType::kF32 && !IsStorageFloat(scale.type.dtype)) {
     return node.Unsupported(absl::StrCat(what, "got ", PrintType(scale.type),
-                                         ", want f32; convert the scales to 32-bit floats"));
+                                         ", want f32, f16 or bf16; convert the scales"));
   }
-  if (scale.data == nullptr) return absl::OkStatus();
+  if (scale.data == nullptr) return c.Cast(id, DType::kF32);
   const std::vector<double> values = ToDoubles(scale.type, *scale.data);
   for (size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i]) && values[i] > 0) continue;
     return node.Invalid(absl::StrCat(what, "got ", values[i], " as element ", i,
                                      ", want a positive, finite number", kScaleHint));
   }
-  return absl::OkStatus();
+  // However many there are, they stay constants for the passes that look at quantized weights; a
+  // parameter that may be replaced stays one by a cast.
+  if (scale.type.dtype == DType::kF32 || scale.data->origin() != nullptr) {
+    return c.Cast(id, DType::kF32);
+  }
+  return node.EmitConstant({DType::kF32, scale.type.shape}, FromDoubles(DType::kF32, values));
 }
 
 namespace {
@@ -92,10 +98,11 @@ struct Parameters {
   bool has_zero = false, blocks = false;
 };
 
+// `bits`: of `type` in ONNX, where they are fewer than 8; else 0.
 absl::StatusOr<Parameters> ReadParameters(OnnxNode& node, Composer& c, const Shape& shape,
-                                          DType type, const QuantizationInputs& at) {
-  ASSIGN_OR_RETURN(const ValueId scale, node.Input(at.scale));
-  RETURN_IF_ERROR(CheckScale(node, scale, at.scale));
+                                          DType type, int bits, const QuantizationInputs& at) {
+  ASSIGN_OR_RETURN(const ValueId scale, ReadScale(node, c, at.scale));
+  RETURN_IF_ERROR(c.status());
   const Shape given = node.TypeOf(scale).shape;
   ASSIGN_OR_RETURN(const Shape wide, ParameterShape(node, given, shape, at));
   Parameters p{.q = {.scale = c.Reshape(scale, wide)}, .has_zero = node.HasInput(at.zero)};
@@ -103,10 +110,11 @@ absl::StatusOr<Parameters> ReadParameters(OnnxNode& node, Composer& c, const Sha
   if (node.HasInput(at.zero)) {
     ASSIGN_OR_RETURN(const ValueId zero, node.Input(at.zero));
     const TensorType got = node.TypeOf(zero);
-    if (got.dtype != type) {
-      return node.Invalid(absl::StrCat("zero point (input ", at.zero, "): got ", PrintType(got),
-                                       ", want ", DTypeName(type),
-                                       ", the type of what it belongs to"));
+    if (got.dtype != type || node.FewBitsOf(zero) != bits) {
+      return node.Invalid(
+          absl::StrCat("zero point (input ", at.zero, "): got ", node.TypeTextOf(zero), ", want ",
+                       bits == 0 ? std::string(DTypeName(type)) : FewBitsName(type, bits),
+                       ", the type of what it belongs to"));
     }
     if (got.shape != given && !(ElementCount(got.shape) == 1 && wide.empty())) {
       return node.Invalid(absl::StrCat("zero point (input ", at.zero, "): got ", PrintType(got),
@@ -125,8 +133,8 @@ absl::StatusOr<Parameters> ReadParameters(OnnxNode& node, Composer& c, const Sha
 }  // namespace
 
 absl::StatusOr<Quantization> ReadQuantization(OnnxNode& node, Composer& c, const Shape& shape,
-                                              DType type, const QuantizationInputs& at) {
-  ASSIGN_OR_RETURN(Parameters p, ReadParameters(node, c, shape, type, at));
+                                              DType type, const QuantizationInputs& at, int bits) {
+  ASSIGN_OR_RETURN(Parameters p, ReadParameters(node, c, shape, type, bits, at));
   if (p.blocks) {
     ASSIGN_OR_RETURN(const int64_t axis,
                      NormalizeAxis(node, *at.axis, static_cast<int64_t>(shape.size())));
@@ -153,7 +161,8 @@ namespace {
 absl::StatusOr<ValueId> EmitBlocks(OnnxNode& node, Composer& c, ValueId x, int64_t axis,
                                    const QuantizationInputs& at) {
   const TensorType type = node.TypeOf(x);
-  ASSIGN_OR_RETURN(Parameters p, ReadParameters(node, c, type.shape, type.dtype, at));
+  const int bits = node.FewBitsOf(x);
+  ASSIGN_OR_RETURN(Parameters p, ReadParameters(node, c, type.shape, type.dtype, bits, at));
   if (!p.blocks) return c.Op("dequantize", {x, p.q.scale, p.q.zero});
   Shape split = type.shape;
   split[axis] /= at.block;
@@ -183,7 +192,8 @@ absl::StatusOr<ValueId> EmitDequantized(OnnxNode& node, Composer& c, int i,
                      NormalizeAxis(node, at.axis.value_or(0), std::ssize(type.shape)));
     if (type.shape[axis] % at.block == 0) return EmitBlocks(node, c, x, axis, at);
   }
-  ASSIGN_OR_RETURN(const Quantization q, ReadQuantization(node, c, type.shape, type.dtype, at));
+  ASSIGN_OR_RETURN(const Quantization q,
+                   ReadQuantization(node, c, type.shape, type.dtype, at, node.FewBitsOf(x)));
   const ValueId real = c.Op("dequantize", {x, q.scale, q.zero});
   RETURN_IF_ERROR(c.status());
   return real;
@@ -203,13 +213,45 @@ namespace {
 
 // ---- QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
 
-// 0: nothing is asked for.
-absl::StatusOr<std::optional<DType>> AskedType(OnnxNode& node, const char* attribute) {
+// The type that an attribute names; `otherwise` where it is absent or 0.
+absl::StatusOr<DType> AskedType(OnnxNode& node, const char* attribute, DType otherwise) {
   const int64_t asked = node.Int(attribute, 0);
-  if (asked == 0) return std::optional<DType>();
-  ASSIGN_OR_RETURN(const DType type, DTypeOfOnnx(static_cast<int>(asked),
-                                                 absl::StrCat(node.Label(), ", ", attribute)));
-  return std::optional<DType>(type);
+  if (asked == 0) return otherwise;
+  return DTypeOfOnnx(static_cast<int>(asked), absl::StrCat(node.Label(), ", ", attribute));
+}
+
+// What QuantizeLinear gives. `bits`: 0, or the few that it has.
+struct ResultType {
+  DType dtype = DType::kU8;
+  int bits = 0;
+
+  std::string Text() const {
+    return bits == 0 ? std::string(DTypeName(dtype)) : FewBitsName(dtype, bits);
+  }
+  friend bool operator==(const ResultType&, const ResultType&) = default;
+};
+
+absl::StatusOr<ResultType> ReadResultType(OnnxNode& node) {
+  ResultType asked;
+  const auto number = static_cast<int>(node.Int("output_dtype", 0));
+  if (const auto few = FewBitsOfOnnx(number); few.has_value()) {
+    asked = {few->dtype, few->bits};
+  } else {
+    ASSIGN_OR_RETURN(asked.dtype, AskedType(node, "output_dtype", DType::kU8));
+  }
+  if (node.HasInput(2)) {
+    ResultType type;
+    ASSIGN_OR_RETURN(type.dtype, QuantizedType(node, 2));
+    ASSIGN_OR_RETURN(const ValueId zero, node.Input(2));
+    type.bits = node.FewBitsOf(zero);
+    if (number != 0 && asked != type) {
+      return node.Invalid(absl::StrCat("output_dtype: got ", asked.Text(), ", want ", type.Text(),
+                                       ", the type of the zero point"));
+    }
+    asked = type;
+  }
+  if (IsQuantizedType(asked.dtype)) return asked;
+  return node.Unsupported(absl::StrCat("output_dtype ", asked.Text()));
 }
 
 absl::StatusOr<QuantizationInputs> AlongAxis(OnnxNode& node) {
@@ -222,42 +264,48 @@ absl::Status QuantizeLinear(OnnxNode& node) {
   Composer c(node);
   ValueId x = c.In(0);
   RETURN_IF_ERROR(c.status());
-  if (c.DTypeOf(x) == DType::kI32) x = c.Cast(x, DType::kF32);
-  if (c.DTypeOf(x) != DType::kF32) {
+  const DType given = c.DTypeOf(x);
+  if (given != DType::kI32 && given != DType::kF32 && !IsStorageFloat(given)) {
     return node.Unsupported(
-        absl::StrCat("input 0: got ", PrintType(node.TypeOf(x)), ", want f32 or i32"));
+        absl::StrCat("input 0: got ", node.TypeTextOf(x), ", want f32, f16, bf16 or i32"));
   }
-  ASSIGN_OR_RETURN(const auto precision, AskedType(node, "precision"));
-  if (precision.value_or(DType::kF32) != DType::kF32) {
-    return node.Unsupported("a precision that is not FLOAT");
+  x = c.Cast(x, DType::kF32);
+  // The quotient is of f32 whatever the model asks for, as it is in ONNX Runtime: 16 bits of float
+  // have fewer digits than numbers of 8 bits want, and f32 is within 1 of them.
+  ASSIGN_OR_RETURN(const DType precision, AskedType(node, "precision", DType::kF32));
+  if (precision != DType::kF32 && !IsStorageFloat(precision)) {
+    return node.Unsupported(
+        absl::StrCat("precision: got ", DTypeName(precision), ", want f32, f16 or bf16"));
   }
-  ASSIGN_OR_RETURN(const auto asked, AskedType(node, "output_dtype"));
-  DType type = asked.value_or(DType::kU8);
-  if (node.HasInput(2)) {
-    ASSIGN_OR_RETURN(type, QuantizedType(node, 2));
-    if (asked.value_or(type) != type) {
-      return node.Invalid(absl::StrCat("output_dtype: got ", DTypeName(*asked), ", want ",
-                                       DTypeName(type), ", the type of the zero point"));
-    }
-  }
-  if (!IsQuantizedType(type)) {
-    return node.Unsupported(absl::StrCat("output_dtype ", DTypeName(type)));
-  }
+  ASSIGN_OR_RETURN(const ResultType type, ReadResultType(node));
   ASSIGN_OR_RETURN(const QuantizationInputs at, AlongAxis(node));
-  ASSIGN_OR_RETURN(const Quantization q, ReadQuantization(node, c, c.ShapeOf(x), type, at));
-  c.Output(0, c.Op("quantize", {x, q.scale, q.zero}));
+  ASSIGN_OR_RETURN(const Quantization q,
+                   ReadQuantization(node, c, c.ShapeOf(x), type.dtype, at, type.bits));
+  ValueId y = c.Op("quantize", {x, q.scale, q.zero});
+  if (type.bits > 0) {
+    // Limits of the few bits lie within those of 8: to clamp twice is to clamp once.
+    const int numbers = 1 << type.bits;
+    const int least = IsUnsigned(type.dtype) ? 0 : -numbers / 2;
+    y = c.Min(c.Max(y, least), least + numbers - 1);
+    RETURN_IF_ERROR(c.status());
+    node.SetFewBits(y, type.bits);
+  }
+  c.Output(0, y);
   return c.status();
 }
 
 absl::Status DequantizeLinear(OnnxNode& node) {
   Composer c(node);
-  ASSIGN_OR_RETURN(const auto asked, AskedType(node, "output_dtype"));
-  if (asked.value_or(DType::kF32) != DType::kF32) {
-    return node.Unsupported(absl::StrCat("output_dtype ", DTypeName(*asked)));
-  }
+  ASSIGN_OR_RETURN(const ValueId scale, node.Input(1));
+  ASSIGN_OR_RETURN(const DType type, AskedType(node, "output_dtype", node.TypeOf(scale).dtype));
   ASSIGN_OR_RETURN(const QuantizationInputs at, AlongAxis(node));
   ASSIGN_OR_RETURN(const ValueId y, EmitDequantized(node, c, 0, at));
-  c.Output(0, y);
+  if (type != DType::kF32 && !IsStorageFloat(type)) {
+    return node.Unsupported(
+        absl::StrCat("output_dtype: got ", DTypeName(type), ", want f32, f16 or bf16"));
+  }
+  // The product is of f32, and rounded once to what the graph has.
+  c.Output(0, c.Cast(y, type));
   return c.status();
 }
 

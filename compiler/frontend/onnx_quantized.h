@@ -22,18 +22,21 @@ struct Quantization {
   ValueId scale = -1, zero = -1;
 };
 
-// The parameters of a tensor of this shape that is `type` when quantized. Errors name the node, the
+// The parameters of a tensor of this shape that is `type` when quantized, of `bits` bits where ONNX
+// has fewer than 8. Errors name the node, the
 // input, what it has and what to do.
 absl::StatusOr<Quantization> ReadQuantization(OnnxNode& node, Composer& c, const Shape& shape,
-                                              DType type, const QuantizationInputs& at);
+                                              DType type, const QuantizationInputs& at,
+                                              int bits = 0);
 
-// A constant scale is a positive number: another one makes every result 0, NaN or infinite.
-absl::Status CheckScale(OnnxNode& node, ValueId id, int input);
+// Input `input` as f32. Scales are floats of 32 or 16 bits, and constant ones positive numbers:
+// others make every result 0, NaN or infinite.
+absl::StatusOr<ValueId> ReadScale(OnnxNode& node, Composer& c, int input);
 
 // The type of the zero point, which the result has; u8 where it is absent.
 absl::StatusOr<DType> QuantizedType(OnnxNode& node, int zero);
 
-// Input i as real numbers.
+// Input i as real numbers, f32 whatever the scale is.
 absl::StatusOr<ValueId> EmitDequantized(OnnxNode& node, Composer& c, int i,
                                         const QuantizationInputs& at);
 // `x` in the type of input `at.zero`.

@@ -138,10 +138,11 @@ absl::Status QGemm(OnnxNode& node) {
   return c.status();
 }
 
-// The sums times both scales, plus the bias.
-ValueId Scaled(Composer& c, ValueId sums, ValueId scale, ValueId bias) {
-  const ValueId y = c.Mul(c.Cast(sums, DType::kF32), scale);
-  return bias < 0 ? y : c.Add(y, bias);
+// The sums times both scales, plus the bias, in the type of the scales.
+ValueId Scaled(Composer& c, ValueId sums, ValueId scale, ValueId bias, DType type) {
+  ValueId y = c.Mul(c.Cast(sums, DType::kF32), scale);
+  if (bias >= 0) y = c.Add(y, c.Cast(bias, DType::kF32));
+  return c.Cast(y, type);
 }
 
 // Scale of a [.., N]: one, or one a column; `c` broadcasts either.
@@ -163,7 +164,8 @@ absl::Status MatMulIntegerToFloat(OnnxNode& node) {
                    ReadQuantization(node, c, c.ShapeOf(a), c.DTypeOf(a), {.scale = 2, .zero = 4}));
   ASSIGN_OR_RETURN(const Quantization of_b, ColumnQuantization(node, c, b, 3, 5));
   ASSIGN_OR_RETURN(const ValueId sums, EmitMatMulInteger(node, c, a, of_a.zero, b, of_b.zero));
-  c.Output(0, Scaled(c, sums, c.Mul(of_a.scale, of_b.scale), node.HasInput(6) ? c.In(6) : -1));
+  c.Output(0, Scaled(c, sums, c.Mul(of_a.scale, of_b.scale), node.HasInput(6) ? c.In(6) : -1,
+                     c.DTypeOf(c.In(2))));
   return c.status();
 }
 
@@ -174,7 +176,8 @@ absl::Status DynamicQuantizeMatMul(OnnxNode& node) {
   RETURN_IF_ERROR(c.status());
   ASSIGN_OR_RETURN(const Quantization of_b, ColumnQuantization(node, c, b, 2, 3));
   ASSIGN_OR_RETURN(const ValueId sums, EmitMatMulInteger(node, c, a.values, a.zero, b, of_b.zero));
-  c.Output(0, Scaled(c, sums, c.Mul(of_b.scale, a.scale), node.HasInput(4) ? c.In(4) : -1));
+  c.Output(0, Scaled(c, sums, c.Mul(of_b.scale, a.scale), node.HasInput(4) ? c.In(4) : -1,
+                     c.DTypeOf(c.In(2))));
   return c.status();
 }
 
@@ -197,7 +200,7 @@ absl::Status MatMulNBits(OnnxNode& node) {
     return node.Invalid(absl::StrCat("B (input 1): got ", PrintType(of_b), ", want ",
                                      PrintType({DType::kU8, whole}), " by K, N and block_size"));
   }
-  RETURN_IF_ERROR(CheckScale(node, c.In(2), 2));
+  ASSIGN_OR_RETURN(const ValueId scale, ReadScale(node, c, 2));
   const Shape one = {columns, whole[1], 1};
   ValueId zero = c.Number(DType::kU8, 128);
   for (const int i : {2, 3}) {
@@ -210,7 +213,7 @@ absl::Status MatMulNBits(OnnxNode& node) {
                                      PrintType({want, {columns, whole[1]}})));
   }
   if (node.HasInput(3)) zero = c.Reshape(c.In(3), one);
-  ValueId w = c.Op("dequantize", {b, c.Reshape(c.In(2), one), zero});
+  ValueId w = c.Op("dequantize", {b, c.Reshape(scale, one), zero});
   w = c.Reshape(w, {columns, whole[1] * block});
   if (whole[1] * block != rows) w = c.Slice(w, 1, 0, rows);
   ValueId y = c.MatMul(a, c.Transpose(w, {1, 0}));

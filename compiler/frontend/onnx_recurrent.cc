@@ -138,8 +138,8 @@ absl::StatusOr<ValueId> QuantizedWeights(OnnxNode& node, int i, int scale) {
                                      "): want ", shape[0], " or ", shape[0], " x ", shape[2],
                                      " of f32 and of the type of the weights"));
   }
-  RETURN_IF_ERROR(CheckScale(node, scales, scale));
-  const ValueId real = c.Op("dequantize", {w, c.Reshape(scales, wide), c.Reshape(zeros, wide)});
+  ASSIGN_OR_RETURN(const ValueId read, ReadScale(node, c, scale));
+  const ValueId real = c.Op("dequantize", {w, c.Reshape(read, wide), c.Reshape(zeros, wide)});
   const ValueId turned = c.Transpose(real, {0, 2, 1});
   RETURN_IF_ERROR(c.status());
   return turned;

@@ -14,6 +14,8 @@ namespace {
 
 using onnx::TensorProto;
 
+constexpr int kUint4 = 21, kInt4 = 22, kUint2 = 25, kInt2 = 26;
+
 // A repeated field of To's as constants of type T: int32_data holds
 // all types of up to 32 bits but u32.
 template <typename T, typename Field>
@@ -85,7 +87,91 @@ ConstantPtr ReadTypedData(const TensorProto& tensor, DType dtype) {
   return nullptr;
 }
 
+// By number: the protobuf library that is built against may be older than these types.
+const char* NewTypeName(int onnx_type) {
+  switch (onnx_type) {
+    case 17:
+      return "FLOAT8E4M3FN";
+    case 18:
+      return "FLOAT8E4M3FNUZ";
+    case 19:
+      return "FLOAT8E5M2";
+    case 20:
+      return "FLOAT8E5M2FNUZ";
+    case kUint4:
+      return "UINT4";
+    case kInt4:
+      return "INT4";
+    case 23:
+      return "FLOAT4E2M1";
+    case 24:
+      return "FLOAT8E8M0";
+    case kUint2:
+      return "UINT2";
+    case kInt2:
+      return "INT2";
+    default:
+      return nullptr;
+  }
+}
+
+std::string UnsupportedTypeText(int onnx_type) {
+  const char* const name = NewTypeName(onnx_type);
+  if (FewBitsOfOnnx(onnx_type).has_value()) {
+    return absl::StrCat(
+        "element type ", name,
+        " is for constants alone, as weights of DequantizeLinear; use INT8 or UINT8");
+  }
+  const std::string text = absl::StrCat(
+      "element type ",
+      name != nullptr                            ? name
+      : TensorProto::DataType_IsValid(onnx_type) ? TensorProto::DataType_Name(onnx_type)
+                                                 : absl::StrCat("number ", onnx_type),
+      " is not supported; supported: FLOAT, DOUBLE, BFLOAT16, FLOAT16, INT64, INT32, INT16, INT8, "
+      "UINT64, UINT32, UINT16, UINT8, BOOL");
+  if (name == nullptr) return text;
+  return text + "; CPUs do not compute in floats of 8 bits: export in FLOAT16, or quantize to INT8";
+}
+
 }  // namespace
+
+std::optional<FewBits> FewBitsOfOnnx(int onnx_type) {
+  switch (onnx_type) {
+    case kUint4:
+      return FewBits{4, DType::kU8};
+    case kInt4:
+      return FewBits{4, DType::kI8};
+    case kUint2:
+      return FewBits{2, DType::kU8};
+    case kInt2:
+      return FewBits{2, DType::kI8};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string FewBitsName(DType dtype, int bits) {
+  return absl::StrCat(IsUnsigned(dtype) ? "u" : "i", bits);
+}
+
+ConstantPtr UnpackBits(absl::Span<const uint8_t> packed, FewBits type, int64_t rows, int64_t kept) {
+  const int per_byte = 8 / type.bits;
+  const int64_t row_bytes = (kept + per_byte - 1) / per_byte;
+  CHECK_EQ(static_cast<int64_t>(packed.size()), rows * row_bytes);
+  const int mask = (1 << type.bits) - 1;
+  const int sign = IsUnsigned(type.dtype) ? 0 : 1 << (type.bits - 1);
+  std::vector<uint8_t> values;
+  values.reserve(rows * kept);
+  for (int64_t row = 0; row < rows; ++row) {
+    const uint8_t* const bytes = packed.data() + row * row_bytes;
+    for (int64_t i = 0; i < kept; ++i) {
+      const int number = bytes[i / per_byte] >> (i % per_byte * type.bits) & mask;
+      // Two's complement of few bits: the highest counts as negative.
+      values.push_back(static_cast<uint8_t>((number ^ sign) - sign));
+    }
+  }
+  return MakeConstant(std::move(values));
+}
 
 absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what) {
   switch (onnx_type) {
@@ -118,13 +204,7 @@ absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what) {
     default:
       break;
   }
-  const std::string name = TensorProto::DataType_IsValid(onnx_type)
-                               ? TensorProto::DataType_Name(onnx_type)
-                               : absl::StrCat("number ", onnx_type);
-  return absl::UnimplementedError(absl::StrCat(
-      what, ": element type ", name,
-      " is not supported; supported: FLOAT, DOUBLE, BFLOAT16, FLOAT16, INT64, INT32, INT16, INT8, "
-      "UINT64, UINT32, UINT16, UINT8, BOOL"));
+  return absl::UnimplementedError(absl::StrCat(what, ": ", UnsupportedTypeText(onnx_type)));
 }
 
 int OnnxTypeOf(DType dtype) {
@@ -163,13 +243,20 @@ int OnnxTypeOf(DType dtype) {
 absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxTensorBytes& bytes,
                                           int64_t max_elements, absl::string_view what) {
   OnnxTensor result;
-  ASSIGN_OR_RETURN(result.type.dtype, DTypeOfOnnx(tensor.data_type(), what));
+  const std::optional<FewBits> few = FewBitsOfOnnx(tensor.data_type());
+  if (few.has_value()) {
+    result.bits = few->bits;
+    result.type.dtype = few->dtype;
+  } else {
+    ASSIGN_OR_RETURN(result.type.dtype, DTypeOfOnnx(tensor.data_type(), what));
+  }
   if (tensor.has_segment()) {
     return absl::UnimplementedError(absl::StrCat(what, ": tensors in segments are not supported"));
   }
   result.type.shape.assign(tensor.dims().begin(), tensor.dims().end());
   ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(result.type.shape, max_elements, what));
-  const int64_t want_bytes = count * SizeBytes(result.type.dtype);
+  const int64_t want_bytes =
+      few.has_value() ? (count * few->bits + 7) / 8 : count * SizeBytes(result.type.dtype);
   if (tensor.data_location() == TensorProto::EXTERNAL) {
     ASSIGN_OR_RETURN(result.data, ReadExternal(tensor, bytes.files, want_bytes, what));
   } else if (const auto taken = bytes.raw.find(&tensor); taken != bytes.raw.end()) {
@@ -185,8 +272,11 @@ absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxTensorB
   if (got_bytes != want_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(what, ": got ", got_bytes, " bytes of data, want ", want_bytes, " for shape [",
-                     absl::StrJoin(result.type.shape, ","), "] of ", DTypeName(result.type.dtype)));
+                     absl::StrJoin(result.type.shape, ","), "] of ",
+                     few.has_value() ? FewBitsName(few->dtype, few->bits)
+                                     : std::string(DTypeName(result.type.dtype))));
   }
+  if (few.has_value()) result.data = UnpackBits(result.data->bytes(), *few, 1, count);
   if (result.type.dtype == DType::kBool) {  // Any byte but 0 is true; keep 1 for it.
     std::vector<uint8_t> bits(result.data->bytes().begin(), result.data->bytes().end());
     for (uint8_t& bit : bits) bit = bit != 0;

@@ -3,6 +3,8 @@
 #define COMPILER_FRONTEND_ONNX_TENSOR_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -21,9 +23,24 @@ namespace burnish {
 struct OnnxTensor {
   TensorType type;
   ConstantPtr data;
+  int bits = 0;  // Of integers of fewer than 8 bits, which `data` has a byte each.
 };
 
-// UNIMPLEMENTED for an element type that is not supported (float16, bfloat16, string ..). `what`
+// INT4, UINT4, INT2, UINT2: constants may have such elements, and become numbers of 8 bits.
+struct FewBits {
+  int bits;
+  DType dtype;  // i8 or u8.
+};
+std::optional<FewBits> FewBitsOfOnnx(int onnx_type);
+// "i4", "u2" ..
+std::string FewBitsName(DType dtype, int bits);
+
+// `rows` rows of `kept` numbers, a byte each. `packed`: several numbers a byte, the first in its
+// lowest bits; each row begins with a byte of its own, so that the end of its last one may be
+// unused.
+ConstantPtr UnpackBits(absl::Span<const uint8_t> packed, FewBits type, int64_t rows, int64_t kept);
+
+// UNIMPLEMENTED for an element type that is not supported (float8, string ..). `what`
 // begins the message: "initializer 'w'".
 absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what);
 // The number of onnx::TensorProto::DataType.
