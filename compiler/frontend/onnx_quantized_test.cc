@@ -1,5 +1,7 @@
 // Quantized operators: what they become, and each mistake in scales and zero points by its message.
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -95,17 +97,126 @@ TEST(OnnxQuantizedTest, ParametersOfTheWrongLengthAreRefused) {
 }
 
 TEST(OnnxQuantizedTest, TypesThatTensorsLackAreRefused) {
-  // A scale of 16 bits, which tensors may have and scales may not.
-  EXPECT_THAT(
-      Quantize("initializer { name: 's' data_type: 10 raw_data: '\\000<' } ", "", ""),
-      StatusIs(StatusCode::kUnimplemented, HasSubstr("convert the scales to 32-bit floats")));
-  constexpr int kFloat8 = 17, kI4 = 22;
-  for (const int type : {kFloat8, kI4}) {
+  // A scale of 64 bits, which tensors may have and scales may not.
+  EXPECT_THAT(Quantize("initializer { name: 's' data_type: 11 double_data: 1 } ", "", ""),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("got f64[], want f32, f16 or bf16")));
+  for (const auto& [type, name] : {std::pair<int, const char*>{17, "FLOAT8E4M3FN"},
+                                   {20, "FLOAT8E5M2FNUZ"},
+                                   {23, "FLOAT4E2M1"}}) {
     EXPECT_THAT(Quantize(Scale(1) + Bytes("z", type, {}, {3})),
                 StatusIs(StatusCode::kUnimplemented,
-                         AllOf(HasSubstr("initializer 'z': element type"),
-                               HasSubstr("is not supported; supported: FLOAT, "))));
+                         AllOf(HasSubstr(absl::StrCat("initializer 'z': element type ", name)),
+                               HasSubstr("is not supported; supported: FLOAT, "),
+                               HasSubstr("export in FLOAT16, or quantize to INT8"))));
   }
+}
+
+// 1, as f16 and as bf16.
+const char* const kHalfScale = "initializer { name: 's' data_type: 10 raw_data: '\\000<' } ";
+const char* const kBrainScale = "initializer { name: 's' data_type: 16 raw_data: '\\200?' } ";
+
+TEST(OnnxQuantizedTest, ScalesOf16BitsGiveTheResultsType) {
+  const auto dequantized = [](const std::string& scale, const std::string& attributes) {
+    return ImportOnnx(OnnxModel(
+        absl::StrCat(OnnxTensorInfo("input", "x", {2, 3}, kU8), scale,
+                     "node { name: 'n' op_type: 'DequantizeLinear' input: ['x', 's'] output: 'y' ",
+                     attributes, " } ", OnnxTensorInfo("output", "y", {}))));
+  };
+  const auto asked = [](int type) {
+    return absl::StrCat("attribute { name: 'output_dtype' i: ", type, " type: INT }");
+  };
+  for (const auto& [scale, attributes, want] :
+       {std::tuple<std::string, std::string, DType>{kHalfScale, "", DType::kF16},
+        {kBrainScale, "", DType::kBf16},
+        {kHalfScale, asked(1), DType::kF32},
+        {Scale(1), asked(10), DType::kF16},
+        {Scale(1), "", DType::kF32}}) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph, dequantized(scale, attributes));
+    EXPECT_EQ(graph.value(graph.outputs[0]).type.dtype, want);
+  }
+  EXPECT_THAT(dequantized(Scale(1), asked(11)),
+              StatusIs(StatusCode::kUnimplemented,
+                       HasSubstr("output_dtype: got f64, want f32, f16 or bf16")));
+  EXPECT_THAT(
+      Quantize(Scale(1), "attribute { name: 'precision' i: 11 type: INT }", ""),
+      StatusIs(StatusCode::kUnimplemented, HasSubstr("precision: got f64, want f32, f16 or")));
+  // -1 in f16.
+  EXPECT_THAT(dequantized("initializer { name: 's' data_type: 10 raw_data: '\\000\\274' } ", ""),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("got -1 as element 0")));
+}
+
+constexpr int kU4 = 21, kI4 = 22, kU2 = 25, kI2 = 26;
+
+std::string Packed(const std::string& name, int type, const std::vector<int64_t>& shape,
+                   const std::string& raw) {
+  std::string text = absl::StrCat("initializer { name: '", name, "' data_type: ", type, " ");
+  for (const int64_t extent : shape) absl::StrAppend(&text, "dims: ", extent, " ");
+  return absl::StrCat(text, "raw_data: '", raw, "' } ");
+}
+
+// DequantizeLinear of a constant w[3,3].
+absl::StatusOr<Graph> Weights(const std::string& constants, const std::string& zero = "",
+                              const std::string& attributes = "") {
+  return ImportOnnx(OnnxModel(
+      absl::StrCat(constants, "node { name: 'n' op_type: 'DequantizeLinear' input: ['w', 's'", zero,
+                   "] output: 'y' ", attributes, " } ", OnnxTensorInfo("output", "y", {})),
+      21));
+}
+
+TEST(OnnxQuantizedTest, NumbersOfFewBitsComeLowestFirst) {
+  // By hand: 0x21, 0x43, 0x8f, 0xe9, 0x07 as numbers of 4 bits; 0xe4, 0x1b, 0x02 of 2.
+  const std::string four = "!C\\217\\351\\007", two = "\\344\\033\\002";
+  for (const auto& [type, raw, want] : {std::tuple<int, std::string, std::vector<int64_t>>{
+                                            kU4, four, {1, 2, 3, 4, 15, 8, 9, 14, 7}},
+                                        {kI4, four, {1, 2, 3, 4, -1, -8, -7, -2, 7}},
+                                        {kU2, two, {0, 1, 2, 3, 3, 2, 1, 0, 2}},
+                                        {kI2, two, {0, 1, -2, -1, -1, -2, 1, 0, -2}}}) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph, Weights(Packed("w", type, {3, 3}, raw) + Scale(1)));
+    const GraphValue& w = graph.value(graph.nodes[0].inputs[0]);
+    ASSERT_NE(w.data, nullptr);
+    EXPECT_EQ(ToInts(w.type, *w.data), want) << type;
+  }
+  // Of another field, a byte a number of it.
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       Weights(Bytes("w", kI4, {3, 3}, {0x21, 0x43, 0x8f, 0xe9, 7}) + Scale(1)));
+  const GraphValue& w = graph.value(graph.nodes[0].inputs[0]);
+  EXPECT_EQ(ToInts(w.type, *w.data), (std::vector<int64_t>{1, 2, 3, 4, -1, -8, -7, -2, 7}));
+}
+
+TEST(OnnxQuantizedTest, MistakesInWeightsOfFewBitsAreRefused) {
+  const std::string w = Packed("w", kI4, {3, 3}, "abcde");
+  for (const std::string& raw : {"", "abcd", "abcdef", "abcdefghi"}) {
+    EXPECT_THAT(Weights(Packed("w", kI4, {3, 3}, raw) + Scale(1)),
+                StatusIs(StatusCode::kInvalidArgument,
+                         HasSubstr("bytes of data, want 5 for shape [3,3] of i4")));
+  }
+  EXPECT_THAT(Weights(Bytes("w", kU4, {3, 3}, {1, 2, 3}) + Scale(1)),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("got 3 bytes of data, want 5")));
+  for (const auto& [type, got] : {std::pair<int, const char*>{kU4, "got u4[], want i4"},
+                                  {kI8, "got i8[], want i4"},
+                                  {kI2, "got i2[], want i4"}}) {
+    EXPECT_THAT(Weights(w + Scale(1) + Bytes("z", type, {}, {3}), ", 'z'"),
+                StatusIs(StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("zero point (input 2)"), HasSubstr(got))));
+  }
+  // Of 8 bits the zero point has 8, too.
+  EXPECT_THAT(
+      Weights(Bytes("w", kI8, {3, 3}, std::vector<int>(9, 1)) + Scale(1) + Bytes("z", kI4, {}, {3}),
+              ", 'z'"),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("got i4[], want i8")));
+  const auto block = [](int64_t size) {
+    return absl::StrCat("attribute { name: 'block_size' i: ", size,
+                        " type: INT } attribute { name: 'axis' i: 0 type: INT }");
+  };
+  const std::string scales = OnnxFloats("s", {2, 3}, std::vector<float>(6, 1));
+  EXPECT_THAT(Weights(w + scales, "", block(2)), IsOk());
+  for (const int64_t size : {0, 1, 3, 4}) {
+    EXPECT_THAT(Weights(w + scales, "", block(size)),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("scale (input 1): got shape")))
+        << size;
+  }
+  EXPECT_THAT(Weights(w + scales, "", block(-2)),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("block_size: got -2")));
 }
 
 TEST(OnnxQuantizedTest, ZeroPointMayBeAbsent) {
