@@ -219,6 +219,46 @@ TEST(OnnxQuantizedTest, MistakesInWeightsOfFewBitsAreRefused) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("block_size: got -2")));
 }
 
+TEST(OnnxQuantizedTest, NumbersOfFewBitsAreConstantsThatAreMovedAndWidened) {
+  const std::string w = Packed("w", kI4, {3, 3}, "abcde");
+  const auto model = [&](const std::string& nodes) {
+    return ImportOnnx(OnnxModel(w + Scale(1) + nodes + OnnxTensorInfo("output", "y", {}), 21));
+  };
+  const std::string transpose = "node { op_type: 'Transpose' input: 'w' output: 't' } ";
+  EXPECT_THAT(model(transpose + "node { op_type: 'DequantizeLinear' input: ['t', 's'] output: 'y' "
+                                "} "),
+              IsOk());
+  EXPECT_THAT(model(transpose),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("nothing writes it")));
+  EXPECT_THAT(model("node { op_type: 'Transpose' input: 'w' output: 'y' } "),
+              StatusIs(StatusCode::kUnimplemented,
+                       HasSubstr("output 'y': integers of 4 bits are for constants alone")));
+  EXPECT_THAT(model("node { name: 'a' op_type: 'Add' input: ['w', 'w'] output: 'y' } "),
+              StatusIs(StatusCode::kUnimplemented,
+                       HasSubstr("input 0: got i4[3,3], want DequantizeLinear in front")));
+  EXPECT_THAT(ImportOnnx(OnnxModel(absl::StrCat(
+                  OnnxTensorInfo("input", "x", {2, 3}, kU4), Scale(1),
+                  "node { op_type: 'DequantizeLinear' input: ['x', 's'] output: 'y' } ",
+                  OnnxTensorInfo("output", "y", {})))),
+              StatusIs(StatusCode::kUnimplemented,
+                       HasSubstr("input 'x': element type UINT4 is for constants alone")));
+}
+
+// Limits are those of the few bits.
+TEST(OnnxQuantizedTest, ResultsOfFewBitsAreClamped) {
+  const std::string both =
+      "node { op_type: 'QuantizeLinear' input: ['x', 's', 'z'] output: 'q' } "
+      "node { op_type: 'DequantizeLinear' input: ['q', 's', 'z'] output: 'y' } ";
+  EXPECT_THAT(ImportOnnx(OnnxModel(
+                  absl::StrCat(OnnxTensorInfo("input", "x", {2, 3}), Scale(1),
+                               Bytes("z", kI4, {}, {3}), both, OnnxTensorInfo("output", "y", {})),
+                  21)),
+              IsOk());
+  EXPECT_THAT(Quantize(Scale(1) + Bytes("z", kI4, {}, {3}),
+                       "attribute { name: 'output_dtype' i: 3 type: INT }"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("output_dtype: got i8, want i4")));
+}
+
 TEST(OnnxQuantizedTest, ZeroPointMayBeAbsent) {
   ASSERT_OK_AND_ASSIGN(const Graph graph, Quantize(Scale(0.5F), "", ""));
   EXPECT_EQ(graph.value(graph.outputs[0]).type.dtype, DType::kU8);

@@ -1,6 +1,7 @@
 """Quantized operators, compiled and run through a bundle, against ONNX Runtime and against what their
 texts say (quantized_numpy): results of 8 and 16 bits within 1, sums of 32 bits equal. Each case twice:
-with weights, scales and zero points as constants, and with all of them as inputs.
+with weights, scales and zero points as constants, and with all of them as inputs (but for integers of
+2 and 4 bits, which only constants may be).
 
 usage: quantized_cases.py RUNNER [NAME...]
 """
@@ -8,6 +9,7 @@ usage: quantized_cases.py RUNNER [NAME...]
 import os
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
@@ -20,7 +22,8 @@ from test_report import Report  # noqa: E402
 from quantized_numpy import OPERATORS  # noqa: E402
 
 RTOL, ATOL = 1e-4, 1e-5
-f32 = np.float32
+f32, f16, bf16 = np.float32, np.float16, ml_dtypes.bfloat16
+FEW_BITS = {np.dtype(t) for t in (ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.int4, ml_dtypes.uint4)}
 
 
 def data(shape, seed=0, scale=1.0):
@@ -29,10 +32,11 @@ def data(shape, seed=0, scale=1.0):
 
 def whole(shape, dtype, seed=0):
     """Integers over the whole range, its ends among them."""
-    info = np.iinfo(dtype)
-    values = np.random.default_rng(seed + sum(shape)).integers(info.min, info.max + 1, shape, dtype)
+    info = ml_dtypes.iinfo(dtype)
+    values = np.random.default_rng(seed + sum(shape)).integers(
+        int(info.min), int(info.max) + 1, shape, np.int64)
     values.flat[:2] = info.min, info.max
-    return values
+    return values.astype(dtype)
 
 
 def at(value, dtype):
@@ -42,6 +46,8 @@ def at(value, dtype):
 # Name: (operator, inputs, attributes, outputs, positions of run inputs).
 def cases():
     yield from linear_cases()
+    yield from half_cases()
+    yield from few_bits_cases()
     yield from product_cases()
     yield from convolution_cases()
     yield from microsoft_cases()
@@ -80,6 +86,75 @@ def linear_cases():
     for k, values in enumerate((data((5, 7)), np.abs(data((5, 7))), -np.abs(data((5, 7))),
                                 np.zeros((5, 7), f32))):
         yield f"dynamic quantize {k}", ("DynamicQuantizeLinear", [values], {}, 3, [0])
+
+
+def half_cases():
+    """Scales of 16 bits, which the result has, too, unless an attribute says another type."""
+    x = data((3, 4, 8), scale=40)
+    for kind in (f16, bf16):
+        name, scale = np.dtype(kind).name, at(0.37, kind)
+        for dtype, zero in ((np.uint8, 131), (np.int8, -3), (np.int16, 7)):
+            numbers, of = whole(x.shape, dtype), f"{np.dtype(dtype).name} by {name}"
+            yield f"quantize {of}", (
+                "QuantizeLinear", [x.astype(kind), scale, at(zero, dtype)], {}, 1, [0])
+            yield f"dequantize {of}", (
+                "DequantizeLinear", [numbers, scale, at(zero, dtype)], {}, 1, [0])
+            scales = (np.abs(data((4,), 9)) + f32(0.1)).astype(kind)
+            zeros = whole((4,), dtype, 9)
+            yield f"quantize {of} axis", (
+                "QuantizeLinear", [x.astype(kind), scales, zeros], {"axis": 1}, 1, [0])
+            yield f"dequantize {of} axis", (
+                "DequantizeLinear", [numbers, scales, zeros], {"axis": 1}, 1, [0])
+        for block in (2, 3):
+            scales = (np.abs(data((3, -(-4 // block), 8))) + f32(0.1)).astype(kind)
+            zeros, of = whole(scales.shape, np.uint8), {"axis": 1, "block_size": block}
+            yield f"quantize {name} blocks of {block}", (
+                "QuantizeLinear", [x.astype(kind), scales, zeros], of, 1, [0])
+            yield f"dequantize {name} blocks of {block}", (
+                "DequantizeLinear", [whole(x.shape, np.uint8), scales, zeros], of, 1, [0])
+        yield f"dequantize i32 by {name}", (
+            "DequantizeLinear", [np.arange(-999, 999, dtype=np.int32), at(0.01, kind)], {}, 1, [0])
+        number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        yield f"dequantize {name} to float", (
+            "DequantizeLinear", [whole((4, 9), np.int8), scale, at(3, np.int8)],
+            {"output_dtype": TensorProto.FLOAT}, 1, [0])
+        yield f"dequantize float to {name}", (
+            "DequantizeLinear", [whole((4, 9), np.int8), scale.astype(f32), at(3, np.int8)],
+            {"output_dtype": number}, 1, [0])
+        yield f"quantize {name} by float", (
+            "QuantizeLinear", [x.astype(kind), at(0.37, f32), at(3, np.int8)], {"precision": 1}, 1,
+            [0])
+        yield f"quantize float by {name}", (
+            "QuantizeLinear", [x, scale, at(3, np.int8)], {"precision": number}, 1, [0])
+        yield f"matmul of weights by {name}", (
+            "DequantizeLinear+MatMul", [whole((24, 7), np.int8), scale, None,
+                                        data((5, 24)).astype(kind)], {}, 1, [3])
+
+
+def few_bits_cases():
+    """Constants of 4 and 2 bits as weights; none has an even number of elements in each row."""
+    for dtype in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2):
+        name, x = np.dtype(dtype).name, data((3, 15))
+        w = whole((15, 7), dtype)
+        for kind in (f32, f16):
+            of = f"{name} by {np.dtype(kind).name}"
+            for place, shape, attributes in (
+                    ("tensor", (), {}), ("columns", (7,), {"axis": 1}), ("rows", (15,), {"axis": 0}),
+                    ("blocks", (3, 7), {"axis": 0, "block_size": 5}),
+                    ("cut blocks", (4, 7), {"axis": 0, "block_size": 4}),
+                    ("blocks of columns", (15, 2), {"axis": 1, "block_size": 4})):
+                scale = np.asarray(np.abs(data((1, *shape)))[0] + f32(0.1), kind)
+                zero = whole((2, *shape), dtype, 5)[0] if shape else at(1, dtype)
+                for zeros in (zero, None):
+                    yield f"matmul {of} {place}{'' if zeros is None else ' with zero points'}", (
+                        "DequantizeLinear+MatMul", [w, scale, zeros, x.astype(kind)], attributes, 1,
+                        [3])
+        yield f"quantize {name}", (
+            "QuantizeLinear+DequantizeLinear", [data((5, 7), scale=8), at(0.9, f32), at(1, dtype)],
+            {}, 1, [0])
+        yield f"quantize {name} without zero point", (
+            "QuantizeLinear+DequantizeLinear", [data((5, 7), scale=8), at(0.9, f32)],
+            {"output_dtype": helper.np_dtype_to_tensor_dtype(np.dtype(dtype))}, 1, [0])
 
 
 def product_cases():
@@ -221,13 +296,25 @@ def model_of(operator, inputs, attributes, outputs, fed):
             constants.append(numpy_helper.from_array(array, name))
     outs = [f"o{k}" for k in range(outputs)]
     own = operator.startswith("ms.")
-    node = helper.make_node(operator.removeprefix("ms."), names, outs,
-                            domain="com.microsoft" if own else "", **attributes)
-    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info(n)
-                                                   for n in outs], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21),
+    first, _, second = operator.partition("+")
+    if second == "MatMul":
+        nodes = [helper.make_node(first, names[:3], ["between"], **attributes),
+                 helper.make_node(second, [names[3], "between"], outs)]
+    elif second:
+        nodes = [helper.make_node(first, names, ["between"], **attributes),
+                 helper.make_node(second, ["between", *names[1:]], outs)]
+    else:
+        nodes = [helper.make_node(operator.removeprefix("ms."), names, outs,
+                                  domain="com.microsoft" if own else "", **attributes)]
+    graph = helper.make_graph(nodes, "g", infos, [helper.make_empty_tensor_value_info(n)
+                                                  for n in outs], constants)
+    narrow = any(array is not None and array.dtype in FEW_BITS and array.dtype.name.endswith("2")
+                 for array in inputs)
+    newer = "precision" in attributes or "output_dtype" in attributes
+    opset = 25 if narrow else 23 if newer else 21
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset),
                                                     helper.make_opsetid("com.microsoft", 1)])
-    model.ir_version = 10
+    model.ir_version = 10 if opset == 21 else 13 if narrow else 11
     return model.SerializeToString()
 
 
@@ -236,7 +323,7 @@ def wrong(name, got, want):
     want = np.asarray(want)
     if got.dtype != want.dtype or got.shape != want.shape:
         return [f"{name}: got {got.dtype}{got.shape}, want {want.dtype}{want.shape}"]
-    if want.dtype.kind == "f":
+    if want.dtype.kind == "f" or want.dtype == bf16:
         difference = close_difference(got, want, RTOL, ATOL)
         return [f"{name}: {difference}"] if difference else []
     allowed = 0 if want.dtype == np.int32 else 1
@@ -251,7 +338,8 @@ def wrong(name, got, want):
 def run_case(runner, case, all_fed):
     operator, inputs, attributes, outputs, fed = case
     if all_fed:
-        fed = [k for k, array in enumerate(inputs) if array is not None]
+        fed = [k for k, array in enumerate(inputs)
+               if array is not None and array.dtype not in FEW_BITS]
     model = model_of(operator, inputs, attributes, outputs, fed)
     feeds = {f"i{k}": inputs[k] for k in fed}
     options = onnxruntime.SessionOptions()

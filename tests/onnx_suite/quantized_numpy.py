@@ -6,6 +6,7 @@ out is None. Names of com.microsoft begin with "ms.". Of attributes it knows tho
 gives.
 """
 
+import ml_dtypes
 import numpy as np
 from onnx import helper
 
@@ -14,9 +15,9 @@ f32, f64, i64 = np.float32, np.float64, np.int64
 
 def quantized(real, scale, zero):
     """Halves to even, behind that the zero point, within the limits of its type."""
-    info = np.iinfo(zero.dtype)
+    info = ml_dtypes.iinfo(zero.dtype)
     rounded = np.rint(np.asarray(real, f64) / np.asarray(scale, f64)) + zero.astype(f64)
-    return np.clip(rounded, info.min, info.max).astype(zero.dtype)
+    return np.clip(rounded, float(info.min), float(info.max)).astype(i64).astype(zero.dtype)
 
 
 def real(numbers, scale, zero=None):
@@ -45,7 +46,19 @@ def _quantize(inputs, attributes):
 
 def _dequantize(inputs, attributes):
     x, scale, zero = [*inputs, None][:3]
-    return [real(x, _along(scale, x, attributes), _along(zero, x, attributes)).astype(f32)]
+    kind = attributes.get("output_dtype")
+    kind = helper.tensor_dtype_to_np_dtype(kind) if kind else scale.dtype
+    return [real(x, _along(scale, x, attributes), _along(zero, x, attributes)).astype(kind)]
+
+
+def _product_by_dequantized(inputs, attributes):
+    weights, x = _dequantize(inputs[:3], attributes)[0], inputs[3]
+    return [(x.astype(f64) @ weights.astype(f64)).astype(x.dtype)]
+
+
+def _there_and_back(inputs, attributes):
+    numbers = _quantize(inputs, attributes)[0]
+    return _dequantize([numbers, *inputs[1:]], {})
 
 
 def _dynamic_quantize(inputs, _):
@@ -216,6 +229,8 @@ def _lstm(inputs, attributes):
 OPERATORS = {
     "QuantizeLinear": _quantize,
     "DequantizeLinear": _dequantize,
+    "DequantizeLinear+MatMul": _product_by_dequantized,
+    "QuantizeLinear+DequantizeLinear": _there_and_back,
     "DynamicQuantizeLinear": _dynamic_quantize,
     "MatMulInteger": _matmul_integer,
     "QLinearMatMul": _qlinear_matmul,
