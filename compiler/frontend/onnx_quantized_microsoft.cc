@@ -181,44 +181,133 @@ absl::Status DynamicQuantizeMatMul(OnnxNode& node) {
   return c.status();
 }
 
-// A, B u8 [N, blocks, rows of a block], scales [N, blocks], zero points of B's type, -, bias:
-// weights by blocks of rows, the last of which may be cut.
+// What MatMulNBits says of its weights.
+struct BlockedWeights {
+  int64_t rows, columns, block, bits, blocks;
+
+  // Bytes that hold so many numbers.
+  int64_t Bytes(int64_t numbers) const { return (numbers - 1) / (8 / bits) + 1; }
+};
+
+absl::StatusOr<BlockedWeights> ReadBlockedWeights(OnnxNode& node) {
+  BlockedWeights w{.rows = node.Int("K", 0),
+                   .columns = node.Int("N", 0),
+                   .block = node.Int("block_size", 0),
+                   .bits = node.Int("bits", 4)};
+  if (w.bits != 2 && w.bits != 4 && w.bits != 8) {
+    return node.Unsupported(absl::StrCat("bits: got ", w.bits, ", want 2, 4 or 8"));
+  }
+  if (node.Int("weight_prepacked", 0) != 0) {
+    return node.Unsupported("weight_prepacked, weights in an order of some GPU");
+  }
+  // A block is whole bytes.
+  if (w.rows < 1 || w.columns < 1 || w.block < 1 || w.block % (8 / w.bits) != 0) {
+    return node.Invalid(absl::StrCat("K ", w.rows, ", N ", w.columns, ", block_size ", w.block,
+                                     ": want positive numbers, and blocks of a power of 2"));
+  }
+  w.blocks = (w.rows - 1) / w.block + 1;
+  return w;
+}
+
+// Numbers of few bits, of which a byte has the first in its lowest ones, a byte each: [.., bytes]
+// to [.., kept]. Constants stay constants, of any size.
+absl::StatusOr<ValueId> Unpacked(OnnxNode& node, Composer& c, ValueId packed, int64_t kept,
+                                 const BlockedWeights& w) {
+  const int64_t per_byte = 8 / w.bits;
+  if (per_byte == 1) return packed;
+  Shape shape = c.ShapeOf(packed);
+  const int64_t bytes = shape.back();
+  const GraphValue& value = node.context().graph.value(packed);
+  if (value.data != nullptr) {
+    const FewBits type{static_cast<int>(w.bits), DType::kU8};
+    ConstantPtr numbers = UnpackBits(value.data->bytes(), type, ElementCount(shape) / bytes, kept);
+    shape.back() = kept;
+    return node.EmitConstant({DType::kU8, shape}, std::move(numbers));
+  }
+  Shape split = shape;
+  split.push_back(1);
+  Attributes floors;
+  floors.Set("fmod", int64_t{0});
+  std::vector<ValueId> parts;
+  for (int64_t i = 0; i < per_byte; ++i) {
+    const ValueId high = i == 0 ? packed : c.Div(packed, static_cast<double>(1 << i * w.bits));
+    const ValueId part = c.Op("mod", {high, c.NumberLike(high, 1 << w.bits)}, floors);
+    parts.push_back(c.Reshape(part, split));
+  }
+  const auto last = static_cast<int64_t>(shape.size()) - 1;
+  shape.back() = bytes * per_byte;
+  return c.Slice(c.Reshape(c.Concat(parts, last + 1), shape), last, 0, kept);
+}
+
+// The weights' order is that of the rows; others had their blocks sorted.
+absl::Status CheckGroups(OnnxNode& node, const BlockedWeights& w) {
+  if (!node.HasInput(4)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> groups, node.ConstantInts(4, "g_idx"));
+  const auto count = static_cast<int64_t>(groups.size());
+  bool is_plain = count == w.rows || count == w.blocks * w.block;
+  for (int64_t i = 0; is_plain && i < count; ++i) is_plain = groups[i] == i / w.block;
+  if (is_plain) return absl::OkStatus();
+  return node.Unsupported(
+      "g_idx (input 4): rows in another order; quantize again without reordering (act_order)");
+}
+
+absl::Status WrongParameter(OnnxNode& node, const char* what, int input, ValueId got,
+                            TensorType want) {
+  return node.Invalid(absl::StrCat(what, " (input ", input, "): got ", node.TypeTextOf(got),
+                                   ", want ", PrintType(want)));
+}
+
+// The weights [columns, blocks, rows of a block] as f32.
+absl::StatusOr<ValueId> RealBlocks(OnnxNode& node, Composer& c, DType of_a,
+                                   const BlockedWeights& w) {
+  const Shape one = {w.columns, w.blocks, 1};
+  const ValueId scales = c.In(2);
+  RETURN_IF_ERROR(c.status());
+  if (c.DTypeOf(scales) != of_a || ElementCount(c.ShapeOf(scales)) != ElementCount(one)) {
+    return WrongParameter(node, "scales", 2, scales, {of_a, {w.columns, w.blocks}});
+  }
+  ASSIGN_OR_RETURN(const ValueId read, ReadScale(node, c, 2));
+  const ValueId scale = c.Reshape(read, one);
+  ASSIGN_OR_RETURN(const ValueId numbers, Unpacked(node, c, c.In(1), w.block, w));
+  if (!node.HasInput(3)) {
+    return c.Op("dequantize", {numbers, scale, c.Number(DType::kU8, 1 << (w.bits - 1))});
+  }
+  const ValueId zeros = c.In(3);
+  const int64_t given = ElementCount(c.ShapeOf(zeros));
+  if (c.DTypeOf(zeros) == of_a && given == ElementCount(one)) {
+    const ValueId zero = c.Reshape(c.Cast(zeros, DType::kF32), one);
+    return c.Mul(c.Sub(c.Cast(numbers, DType::kF32), zero), scale);
+  }
+  const Shape packed = {w.columns, w.Bytes(w.blocks)};
+  if (c.DTypeOf(zeros) != DType::kU8 || given != ElementCount(packed)) {
+    return WrongParameter(node, "zero points", 3, zeros, {DType::kU8, packed});
+  }
+  ASSIGN_OR_RETURN(const ValueId zero, Unpacked(node, c, c.Reshape(zeros, packed), w.blocks, w));
+  return c.Op("dequantize", {numbers, scale, c.Reshape(zero, one)});
+}
+
+// A, B u8 [N, blocks, bytes of a block], scales [N, blocks], zero points, -, bias: weights by
+// blocks of rows, the last of which may be cut. Sums are of f32, and so are the weights that floats
+// of 16 bits are multiplied with.
 absl::Status MatMulNBits(OnnxNode& node) {
   Composer c(node);
-  const int64_t rows = node.Int("K", 0), columns = node.Int("N", 0);
-  const int64_t block = node.Int("block_size", 0), bits = node.Int("bits", 4);
-  if (bits != 8) {
-    return node.Unsupported(absl::StrCat("bits: got ", bits, ", want 8; quantize with 8 bits"));
-  }
-  if (node.HasInput(4)) return node.Unsupported("g_idx (input 4), rows in another order");
+  ASSIGN_OR_RETURN(const BlockedWeights w, ReadBlockedWeights(node));
   const ValueId a = c.In(0), b = c.In(1);
   RETURN_IF_ERROR(c.status());
-  const TensorType of_b = node.TypeOf(b);
-  const bool fits = rows > 0 && columns > 0 && block > 0;
-  const Shape whole = {columns, fits ? (rows - 1) / block + 1 : 0, block};
-  if (!fits || of_b != TensorType{DType::kU8, whole}) {
-    return node.Invalid(absl::StrCat("B (input 1): got ", PrintType(of_b), ", want ",
-                                     PrintType({DType::kU8, whole}), " by K, N and block_size"));
+  const DType of_a = c.DTypeOf(a);
+  if (of_a != DType::kF32 && !IsStorageFloat(of_a)) {
+    return node.Invalid(
+        absl::StrCat("A (input 0): got ", node.TypeTextOf(a), ", want f32, f16 or bf16"));
   }
-  ASSIGN_OR_RETURN(const ValueId scale, ReadScale(node, c, 2));
-  const Shape one = {columns, whole[1], 1};
-  ValueId zero = c.Number(DType::kU8, 128);
-  for (const int i : {2, 3}) {
-    if (!node.HasInput(i)) continue;
-    const TensorType& type = node.TypeOf(c.In(i));
-    const DType want = i == 2 ? DType::kF32 : DType::kU8;
-    if (type.dtype == want && ElementCount(type.shape) == ElementCount(one)) continue;
-    return node.Invalid(absl::StrCat(i == 2 ? "scales" : "zero points", " (input ", i, "): got ",
-                                     PrintType(type), ", want ",
-                                     PrintType({want, {columns, whole[1]}})));
-  }
-  if (node.HasInput(3)) zero = c.Reshape(c.In(3), one);
-  ValueId w = c.Op("dequantize", {b, c.Reshape(scale, one), zero});
-  w = c.Reshape(w, {columns, whole[1] * block});
-  if (whole[1] * block != rows) w = c.Slice(w, 1, 0, rows);
-  ValueId y = c.MatMul(a, c.Transpose(w, {1, 0}));
-  if (node.HasInput(5)) y = c.Add(y, c.In(5));
-  c.Output(0, y);
+  const TensorType whole = {DType::kU8, {w.columns, w.blocks, w.Bytes(w.block)}};
+  if (node.TypeOf(b) != whole) return WrongParameter(node, "B", 1, b, whole);
+  RETURN_IF_ERROR(CheckGroups(node, w));
+  ASSIGN_OR_RETURN(ValueId real, RealBlocks(node, c, of_a, w));
+  real = c.Reshape(real, {w.columns, w.blocks * w.block});
+  if (w.blocks * w.block != w.rows) real = c.Slice(real, 1, 0, w.rows);
+  ValueId y = c.MatMul(c.Cast(a, DType::kF32), c.Transpose(real, {1, 0}));
+  if (node.HasInput(5)) y = c.Add(y, c.Cast(c.In(5), DType::kF32));
+  c.Output(0, c.Cast(y, of_a));
   return c.status();
 }
 

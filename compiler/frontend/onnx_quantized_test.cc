@@ -303,27 +303,34 @@ TEST(OnnxQuantizedTest, ParametersOfQuantizedConvolutionsAreChecked) {
 
 // MatMulNBits of x f32[2,6] by 5 columns, in blocks of 4 rows.
 absl::StatusOr<Graph> ByBlocks(const std::string& constants, int bits = 8, int block = 4,
-                               const std::string& zero = "") {
+                               const std::string& zero = "", const std::string& attributes = "") {
   return ImportOnnx(OnnxModel(absl::StrCat(
       OnnxTensorInfo("input", "x", {2, 6}), constants,
       "node { name: 'n' op_type: 'MatMulNBits' domain: 'com.microsoft' input: ['x', 'b', 's'", zero,
       "] output: 'y' attribute { name: 'K' i: 6 type: INT } attribute { name: 'N' i: 5 type: INT } "
       "attribute { name: 'bits' i: ",
-      bits, " type: INT } attribute { name: 'block_size' i: ", block, " type: INT } } ",
-      OnnxTensorInfo("output", "y", {}))));
+      bits, " type: INT } attribute { name: 'block_size' i: ", block, " type: INT } ", attributes,
+      " } ", OnnxTensorInfo("output", "y", {}))));
 }
 
 TEST(OnnxQuantizedTest, WeightsByBlocksAreChecked) {
   const std::string b = Bytes("b", kU8, {5, 2, 4}, std::vector<int>(40, 130));
   const std::string s = OnnxFloats("s", {5, 2}, std::vector<float>(10, 0.5F));
   EXPECT_THAT(ByBlocks(b + s), IsOk());
+  EXPECT_THAT(ByBlocks(b + s, 3),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("bits: got 3, want 2, 4 or 8")));
   EXPECT_THAT(ByBlocks(b + s, 4),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("bits: got 4, want 8")));
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("B (input 1): got u8[5,2,4], want u8[5,2,2]")));
+  EXPECT_THAT(ByBlocks(b + s, 4, 3),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("blocks of a power of 2")));
+  EXPECT_THAT(ByBlocks(b + s, 8, 4, "", "attribute { name: 'weight_prepacked' i: 1 type: INT }"),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("weight_prepacked")));
   EXPECT_THAT(ByBlocks(b + s, 8, 2),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("B (input 1): got u8[5,2,4], want u8[5,3,2]")));
   EXPECT_THAT(ByBlocks(b + s, 8, 0),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("B (input 1): got")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("block_size 0: want positive")));
   EXPECT_THAT(ByBlocks(b + OnnxFloats("s", {5}, {1, 1, 1, 1, 1})),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("scales (input 2): got f32[5], want f32[5,2]")));
@@ -332,6 +339,24 @@ TEST(OnnxQuantizedTest, WeightsByBlocksAreChecked) {
   EXPECT_THAT(ByBlocks(b + s + Bytes("z", kI8, {5, 2}, std::vector<int>(10, 1)), 8, 4, ", 'z'"),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("zero points (input 3): got i8[5,2], want u8[5,2]")));
+  // A row of zero points is whole bytes.
+  const std::string few = Bytes("b", kU8, {5, 2, 2}, std::vector<int>(20, 130));
+  EXPECT_THAT(ByBlocks(few + s + Bytes("z", kU8, {5, 1}, std::vector<int>(5, 1)), 4, 4, ", 'z'"),
+              IsOk());
+  EXPECT_THAT(ByBlocks(few + s + Bytes("z", kU8, {5, 2}, std::vector<int>(10, 1)), 4, 4, ", 'z'"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("zero points (input 3): got u8[5,2], want u8[5,1]")));
+  EXPECT_THAT(ByBlocks(b + kHalfScale),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("scales (input 2): got f16[], want "
+                                                               "f32[5,2]")));
+  const auto grouped = [&](const std::vector<int>& groups) {
+    return ByBlocks(b + s + Bytes("g", kI32, {6}, groups), 8, 4, ", '', 'g'");
+  };
+  EXPECT_THAT(grouped({0, 0, 0, 0, 1, 1}), IsOk());
+  EXPECT_THAT(grouped({0, 1, 0, 0, 1, 0}),
+              StatusIs(StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("g_idx (input 4): rows in another order"),
+                             HasSubstr("without reordering"))));
 }
 
 TEST(OnnxQuantizedTest, AProductsZeroPointIsPartOfItsBias) {

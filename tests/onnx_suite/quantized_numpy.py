@@ -192,9 +192,22 @@ def _dynamic_matmul(inputs, _):
 
 def _matmul_of_blocks(inputs, attributes):
     x, numbers, scale, zero, _, bias = inputs
-    zero = np.full(scale.shape, 128, np.uint8) if zero is None else zero
-    weights = real(numbers, scale[..., None], zero[..., None]).reshape(attributes["N"], -1)
-    return [(x.astype(f64) @ weights[:, :attributes["K"]].T + bias).astype(f32)]
+    bits, columns, blocks = attributes["bits"], *numbers.shape[:2]
+    numbers = _unpacked(numbers, bits)
+    if zero is None:
+        zero = np.full((columns, blocks), 2**(bits - 1), np.uint8)
+    elif zero.dtype == np.uint8:
+        zero = _unpacked(zero.reshape(columns, -1), bits)[:, :blocks]
+    apart = numbers.astype(f64) - zero.astype(f64)[..., None]
+    weights = (apart * scale.astype(f64).reshape(columns, blocks, 1)).reshape(columns, -1)
+    return [(x.astype(f64) @ weights[:, :attributes["K"]].T + bias.astype(f64)).astype(x.dtype)]
+
+
+def _unpacked(numbers, bits):
+    """The lowest bits of each byte are its first number."""
+    each = np.unpackbits(numbers[..., None], axis=-1, bitorder="little")
+    each = each.reshape(*numbers.shape[:-1], -1, bits) * 2**np.arange(bits)
+    return each.sum(-1)
 
 
 def _attention(inputs, attributes):
