@@ -5,8 +5,11 @@
 #include <array>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/llvm/disassembler.h"
@@ -31,18 +34,26 @@ bool IsOneOf(const std::string& mnemonic, std::vector<const char*> prefixes) {
 // Source: Intel SDM vol. 2, "CPUID feature flag" of each instruction.
 std::string ExtensionOf(const Instruction& i) {
   const std::string& name = i.mnemonic;
+  const bool is_evex = i.encoding == Instruction::Encoding::kEvex;
+  if (IsOneOf(name, {"tdpbf16"})) return "amx-bf16";
+  if (IsOneOf(name, {"tdpb"})) return "amx-int8";
   if (IsOneOf(name, {"tile", "ldtile", "sttile", "tdp"})) return "amx";
-  if (IsOneOf(name, {"vpdpb", "vpdpw"})) return "vnni";
+  if (IsOneOf(name, {"vpdpb", "vpdpw"})) return is_evex ? "avx512vnni" : "avxvnni";
   if (IsOneOf(name, {"vpmadd52"})) return "ifma";
   if (IsOneOf(name, {"vpermb", "vpermi2b", "vpermt2b", "vpmultishift", "vpcompressb", "vpcompressw",
                      "vpexpandb", "vpexpandw", "vpshld", "vpshrd"})) {
     return "vbmi";
   }
-  if (IsOneOf(name, {"vcvtne", "vdpbf16", "vgf2", "gf2"})) return "bf16 or gfni";
-  if (i.encoding == Instruction::Encoding::kEvex) return "avx512";
+  if (IsOneOf(name, {"vcvtne", "vdpbf16"})) return is_evex ? "avx512bf16" : "avxneconvert";
+  if (IsOneOf(name, {"vgf2", "gf2"})) return "gfni";
+  const bool converts_half = name == "vcvtph2ps" || name == "vcvtps2ph";
+  if (is_evex && !converts_half && (name.ends_with("ph") || name.ends_with("sh"))) {
+    return "avx512fp16";
+  }
+  if (is_evex) return "avx512";
   if (Contains(i.operands, "%k") || Contains(i.operands, "%zmm")) return "avx512";
   if (IsOneOf(name, {"vfmadd", "vfmsub", "vfnmadd", "vfnmsub"})) return "fma";
-  if (IsOneOf(name, {"vcvtph2ps", "vcvtps2ph"})) return "f16c";
+  if (converts_half) return "f16c";
   if (IsOneOf(name, {"andn", "bextr", "blsi", "blsmsk", "blsr", "tzcnt"})) {
     // "andnps" is SSE's.
     return StartsWith(name, "andnp") ? "" : "bmi";
@@ -74,24 +85,50 @@ struct Isa {
   std::vector<std::string> features;
   std::set<std::string> extensions;
   int lanes;
+  std::string uses = {};  // Of its extensions: without it the test would not see where it is not
+                          // allowed.
 };
 
 std::vector<Isa> Isas() {
+  const std::vector<std::string> avx2 = {"sse4.2", "avx", "avx2", "fma"};
+  const std::vector<std::string> avx512 = {"sse4.2",   "avx2",     "fma",     "avx512f",
+                                           "avx512bw", "avx512dq", "avx512vl"};
+  const auto with = [](std::vector<std::string> features, std::vector<std::string> more) {
+    features.insert(features.end(), more.begin(), more.end());
+    return features;
+  };
   return {{"sse42", {"sse4.2"}, {""}, 4},
           {"avx", {"sse4.2", "avx"}, {"", "avx"}, 8},
           {"avx2", {"sse4.2", "avx", "avx2"}, {"", "avx", "avx2"}, 8},
           {"avx2_fma_bmi2",
            {"sse4.2", "avx", "avx2", "fma", "bmi2"},
            {"", "avx", "avx2", "fma", "bmi2"},
-           8},
-          {"avx512",
-           {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"},
-           {"", "avx", "avx2", "fma", "avx512"},
-           16},
-          {"amx",
-           {"sse4.2", "avx", "avx2", "fma", "amx-tile", "amx-bf16"},
-           {"", "avx", "avx2", "fma", "amx"},
-           8}};
+           8,
+           "fma"},
+          {"avx_f16c", {"sse4.2", "avx", "f16c"}, {"", "avx", "f16c"}, 8, "f16c"},
+          {"f16c", with(avx2, {"f16c"}), {"", "avx", "avx2", "fma", "f16c"}, 8, "f16c"},
+          {"avxvnni", with(avx2, {"avxvnni"}), {"", "avx", "avx2", "fma", "avxvnni"}, 8, "avxvnni"},
+          {"avx512", avx512, {"", "avx", "avx2", "fma", "avx512"}, 16, "avx512"},
+          {"avx512vnni",
+           with(avx512, {"avx512vnni"}),
+           {"", "avx", "avx2", "fma", "avx512", "avx512vnni"},
+           16,
+           "avx512vnni"},
+          {"avx512bf16",
+           with(avx512, {"avx512bf16"}),
+           {"", "avx", "avx2", "fma", "avx512", "avx512bf16"},
+           16,
+           "avx512bf16"},
+          {"amx_bf16",
+           with(avx2, {"amx-tile", "amx-bf16"}),
+           {"", "avx", "avx2", "fma", "amx", "amx-bf16"},
+           8,
+           "amx-bf16"},
+          {"amx_int8",
+           with(avx2, {"amx-tile", "amx-int8"}),
+           {"", "avx", "avx2", "fma", "amx", "amx-int8"},
+           8,
+           "amx-int8"}};
 }
 
 // One kernel with every operation in it.
@@ -129,6 +166,75 @@ Program Everything(int lanes) {
   return std::move(w.program());
 }
 
+// Casts between f32 and what numbers of few bits lie in memory as, there and back, with rounding as
+// quantized numbers have it.
+Program Casts(int lanes) {
+  ProgramWriter w("casts");
+  const BufferId x = w.Add("X", {77}, BufferRole::kInput);
+  const BufferId y = w.Add("Y", {77}, BufferRole::kOutput);
+  for (const DType type :
+       {DType::kF16, DType::kBf16, DType::kI8, DType::kU8, DType::kI16, DType::kU16, DType::kI32}) {
+    const std::string name(DTypeName(type));
+    const BufferId narrow = w.Add("N_" + name, {77}, BufferRole::kOutput, type);
+    const auto stored = [&](const Expr& value) {
+      return IsFloat(type) ? Cast(type, value)
+                           : Cast(type, Cast(DType::kI32, Unary(ExprKind::kRound, value)));
+    };
+    w.Loop(
+        LoopKind::kVectorized, 77, [&](Expr i) { w.Store(narrow, {i}, stored(w.At(x, {i}))); },
+        lanes);
+    w.Loop(
+        LoopKind::kVectorized, 77,
+        [&](Expr i) {
+          w.Store(y, {i}, Cast(DType::kF32, w.At(narrow, {Int(76) - i})), Combiner::kSum);
+        },
+        lanes);
+    w.Loop(LoopKind::kSerial, 3, [&](Expr i) { w.Store(narrow, {i}, stored(w.At(y, {i}))); });
+  }
+  return std::move(w.program());
+}
+
+// Sums of groups of products, as `tensorize` leaves them to a unit.
+Program Dots(const std::string& unit, int lanes, int group, const std::string& left,
+             const std::string& right, const std::string& sum) {
+  const std::string text = R"(program/1 dots lowered
+    input A: $left[5, $depth]
+    input B: $right[5, $lanes, $group]
+    output Y: $sum[5, $lanes]
+    temp acc: $sum[$lanes] register
+    var m in 5 var k in 5 var i in $lanes var z in $lanes var s in $lanes var j in $group
+    kernel {
+      parallel m in 5 {
+        vectorize($lanes) z { acc[z] = $sum(0_i32) }
+        for k {
+          tensorize($unit) i { for j {
+            acc[i] += $sum(A[m, k * $group + j]) * $sum(B[k, i, j])
+          } }
+        }
+        vectorize($lanes) s { Y[m, s] = acc[s] }
+      }
+    })";
+  return ParseProgram(absl::StrReplaceAll(text, {{"$left", left},
+                                                 {"$right", right},
+                                                 {"$sum", sum},
+                                                 {"$unit", unit},
+                                                 {"$lanes", absl::StrCat(lanes)},
+                                                 {"$group", absl::StrCat(group)},
+                                                 {"$depth", absl::StrCat(5 * group)}}))
+      .value();
+}
+
+std::vector<Program> AllDots() {
+  std::vector<Program> all;
+  for (const int lanes : {4, 8, 16}) {
+    all.push_back(Dots(absl::StrCat("vnni_u8s8x", lanes), lanes, 4, "u8", "i8", "i32"));
+    all.push_back(Dots(absl::StrCat("dot2_u8i8x", lanes), lanes, 2, "u8", "i8", "i32"));
+    all.push_back(Dots(absl::StrCat("dot2_i8x", lanes), lanes, 2, "i8", "i8", "i32"));
+    all.push_back(Dots(absl::StrCat("dot_bf16x", lanes), lanes, 2, "bf16", "bf16", "f32"));
+  }
+  return all;
+}
+
 // One product on tile registers.
 constexpr char kTiles[] = R"(program/1 tiles lowered
   input A: bf16[16, 32]
@@ -146,21 +252,47 @@ constexpr char kTiles[] = R"(program/1 tiles lowered
     }
   })";
 
+constexpr char kByteTiles[] = R"(program/1 tiles lowered
+  input A: u8[16, 64]
+  input B: i8[16, 16, 4]
+  output Y: i32[16, 16]
+  temp acc: i32[16, 16] tile
+  var p in 1 var i in 16 var j in 16 var k in 16 var v in 4
+  kernel {
+    parallel p in 1 {
+      tensorize(tile_zero) i { for j { acc[i, j] = 0_i32 } }
+      tensorize(amx_u8s8) i { for j { for k { for v {
+        acc[i, j] += i32(A[i, k * 4 + v]) * i32(B[k, j, v])
+      } } } }
+      tensorize(tile_store) i { for j { Y[i, j] = acc[i, j] } }
+    }
+  })";
+
 class InstructionSetTest : public ::testing::TestWithParam<Isa> {};
 
 TEST_P(InstructionSetTest, CodeStaysWithinTheFeatures) {
   const Program everything = Everything(GetParam().lanes);
   const Program tiles = ParseProgram(kTiles).value();
+  const Program byte_tiles = ParseProgram(kByteTiles).value();
+  const Program casts = Casts(GetParam().lanes);
+  const std::vector<Program> dots = AllDots();
   const Program tile =
       GemmTileProgram({.columns = 2 * GetParam().lanes, .lanes = GetParam().lanes});
   for (const std::string cpu : {"generic", "znver4", "skylake-avx512"}) {
     SCOPED_TRACE(cpu);
+    std::vector<std::pair<std::string, const Program*>> all = {{"all", &everything},
+                                                               {"casts", &casts},
+                                                               {"tile", &tile},
+                                                               {"tiles", &tiles},
+                                                               {"byte_tiles", &byte_tiles}};
+    for (const Program& dot : dots) all.emplace_back(absl::StrCat("dot", all.size()), &dot);
+    std::vector<KernelSource> sources;
+    for (const auto& [name, program] : all) {
+      sources.push_back({.symbol = name, .program = program});
+    }
     ASSERT_OK_AND_ASSIGN(
         const CompiledModule module,
-        MakeLlvmBackend()->Compile({.tune_cpu = cpu, .features = GetParam().features},
-                                   {{.symbol = "all", .program = &everything},
-                                    {.symbol = "tile", .program = &tile},
-                                    {.symbol = "tiles", .program = &tiles}}));
+        MakeLlvmBackend()->Compile({.tune_cpu = cpu, .features = GetParam().features}, sources));
     ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
     EXPECT_GT(code.size(), 500);
     std::set<std::string> used;
@@ -170,10 +302,7 @@ TEST_P(InstructionSetTest, CodeStaysWithinTheFeatures) {
       ASSERT_TRUE(GetParam().extensions.count(extension))
           << instruction.mnemonic << " " << instruction.operands << " is of " << extension;
     }
-    // The strongest extension is used: the test would see it where it is not allowed.
-    if (GetParam().name == "avx512") EXPECT_TRUE(used.count("avx512"));
-    if (GetParam().name == "avx2_fma_bmi2") EXPECT_TRUE(used.count("fma"));
-    if (GetParam().name == "amx") EXPECT_TRUE(used.count("amx"));
+    EXPECT_TRUE(used.count(GetParam().uses)) << GetParam().uses;
   }
 }
 
