@@ -225,6 +225,9 @@ def perceptron_in_double(model, x):
 def main(arguments):
     tuner, runner, *names = arguments
     report = Report("quantize_models")
+    if openvino is None:
+        report.skip("OpenVINO", "not installed: files are held against ONNX Runtime alone; "
+                                "./dev bench models installs it")
     with CaseRunner(runner) as cases, tempfile.TemporaryDirectory() as folder:
         tests = Tests(tuner, cases, folder)
         methods = {"": (), " by percentiles": ("--method", "percentile")}
