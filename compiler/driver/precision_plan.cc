@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <tuple>
@@ -115,6 +116,14 @@ absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerTypes>& layer
     (error <= budget ? enough : few) = middle;
   }
   return after(enough);
+}
+
+double NextAim(double budget, double seen, double measured, int tries) {
+  // A guess: errors do not scale exactly, and at 1 the next try would aim exactly at the limit.
+  constexpr double kMargin = 0.8;
+  const double left = budget * budget - measured * measured + seen * seen;
+  if (tries < 2 && left > 0) return std::sqrt(left);
+  return kMargin * seen * budget / measured;
 }
 
 }  // namespace burnish

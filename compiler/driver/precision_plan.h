@@ -34,6 +34,12 @@ absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerTypes>& layer
                                             const ErrorOfTypes& error_of,
                                             const std::function<void(int, int)>& progress);
 
+// A model as built has more error than the probe sees: `measured`, over `budget`, for `seen`. What
+// the probe may see of the next one. What it does not see (sums that are rounded within a kernel)
+// is independent of the rest and is taken to stay, since most layers do; where that alone is over
+// the budget, or was taken to stay in vain (`tries` before this one), all of it is scaled.
+double NextAim(double budget, double seen, double measured, int tries);
+
 }  // namespace burnish
 
 #endif  // COMPILER_DRIVER_PRECISION_PLAN_H_

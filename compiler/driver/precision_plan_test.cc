@@ -126,5 +126,35 @@ TEST(PrecisionPlanTest, AnErrorOfTheProbeIsTheAnswer) {
               StatusIs(absl::StatusCode::kInternal, "not finite"));
 }
 
+TEST(NextAimTest, LeavesRoomForWhatTheProbeDoesNotSee) {
+  // Unseen: 3e-3 of 5e-3; what is left of 4e-3 beside it.
+  const double aim = NextAim(4e-3, 4e-3, 5e-3, 0);
+  EXPECT_NEAR(aim, std::sqrt(16 - 9) * 1e-3, 1e-9);
+  // If the unseen part stays, the next build is at the budget.
+  EXPECT_NEAR(std::hypot(aim, 3e-3), 4e-3, 1e-9);
+  // A build just over the budget takes back little: what was seen of a MobileNetV2 at 2e-2.
+  EXPECT_NEAR(NextAim(2e-2, 1.992e-2, 2.102e-2, 0), 1.884e-2, 1e-5);
+  EXPECT_EQ(NextAim(4e-3, 4e-3, 5e-3, 1), aim);
+}
+
+TEST(NextAimTest, ScalesAllWhereThatDoesNotHelp) {
+  for (const int tries : {2, 3}) {
+    EXPECT_NEAR(NextAim(4e-3, 4e-3, 5e-3, tries), 0.8 * 4e-3 * 4 / 5, 1e-9);
+  }
+  // The unseen part alone is over the budget.
+  EXPECT_NEAR(NextAim(4e-3, 4e-3, 9e-3, 0), 0.8 * 4e-3 * 4 / 9, 1e-9);
+}
+
+// Each try asks for less than the one before saw, so that no choice is built twice.
+TEST(NextAimTest, IsBelowWhatWasSeen) {
+  for (const double measured : {1.0001e-2, 1.1e-2, 1.4e-2, 5e-2}) {
+    for (const double seen : {1e-4, 5e-3, 9.9e-3, 1e-2}) {
+      for (const int tries : {0, 1, 2}) {
+        EXPECT_LT(NextAim(1e-2, seen, measured, tries), seen) << measured << " " << tries;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace burnish

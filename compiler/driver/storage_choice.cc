@@ -265,10 +265,13 @@ absl::StatusOr<FloatStorage> StorageChoice::Within(double budget) {
 
 // Of the forms that were built so, and no others: what the probe does not see (quantized sums
 // within a kernel) is not the same in all.
-bool StorageChoice::AimLower(double share) {
+bool StorageChoice::AimLower(std::optional<double> measured) {
+  const double budget = options_.select.error_budget;
   for (Form& form : forms_) {
     if (form.types != types_) continue;
-    form.margin *= share;
+    if (measured.has_value()) {
+      form.margin = NextAim(budget, simulated_, *measured, form.builds) / budget;
+    }
     if (++form.builds < kBuildsMax) continue;
     if (!options_.fastest_storage) return false;
     form.layers.assign(probed_.layers.size(), {});
@@ -308,16 +311,18 @@ absl::StatusOr<BuiltModel> StorageChoice::Build() {
     // Errors of both kinds are independent: what 16 bits do not explain is the algorithms' part.
     const bool algorithms = built.expected_error > 0 &&
                             (!can_choose() || 2 * simulated_ * simulated_ < measured * measured);
-    const double share = kBudgetMargin * budget / measured;
-    const bool is_more =
-        can_choose() ? AimLower(algorithms ? 1 : share) : algorithms && build < kBuildsMax;
+    const std::optional<double> of_types =
+        algorithms ? std::optional<double>() : std::optional<double>(measured);
+    const bool is_more = can_choose() ? AimLower(of_types) : algorithms && build < kBuildsMax;
     if (!is_more) {
       return absl::OutOfRangeError(absl::StrFormat(
           "with values stored as %s the error is %.1e on "
           "%s, want <= %.1e",
           DTypeName(options_.storage.type), measured, options_.examples.source, budget));
     }
-    if (algorithms) within.select.error_budget = share * built.expected_error;
+    if (algorithms) {
+      within.select.error_budget = kBudgetMargin * budget / measured * built.expected_error;
+    }
   }
 }
 

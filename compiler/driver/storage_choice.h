@@ -69,9 +69,9 @@ class StorageChoice {
   absl::Status ChooseFastest(const PlannedModel& in_f32, const std::vector<double>& ns_in_f32);
   // How layers of `form` are stored within `budget`.
   absl::StatusOr<std::vector<DType>> TypesWithin(const Form& form, double budget, int& asked);
-  // The model as built missed the budget: aims at so much of what was aimed at. False: enough was
-  // tried.
-  bool AimLower(double share);
+  // The model as built missed the budget by the types of its layers, with the error `measured`, or,
+  // without that, by its algorithms: aims at less. False: enough was tried.
+  bool AimLower(std::optional<double> measured);
   FloatStorage StorageOf(const std::vector<DType>& types) const;
   absl::StatusOr<double> ErrorOf(const std::vector<DType>& types, bool fast);
   std::vector<double> NsByLayer(const PlannedModel& model) const;
