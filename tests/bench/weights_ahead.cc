@@ -1,7 +1,8 @@
 // What any prefetch of a step's weights could win: a bundle's steps with all of their weights read
 // into the last-level cache before the step's clock starts, and without, in turn. The last step and
 // the first are left out. A prefetch would share the way to memory with the step before: it wins
-// less. usage: weights_ahead BUNDLE [THREADS] [RUNS]
+// less. With KIB the first of each of a step's weights alone, as a panel is.
+// usage: weights_ahead BUNDLE [THREADS] [RUNS] [KIB]
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -48,6 +49,7 @@ std::vector<std::vector<Bytes>> WeightsOf(Session& session) {
 int Main(int argc, char** argv) {
   const int threads = argc > 2 ? std::atoi(argv[2]) : 2;
   const int runs = argc > 3 ? std::atoi(argv[3]) : 200;
+  const uint64_t most = argc > 4 ? std::strtoull(argv[4], nullptr, 10) * 1024 : UINT64_MAX;
   auto model = Model::LoadFile(argv[1], {});
   CHECK_OK(ToStatus(model.status()));
   std::vector<int> cpus;
@@ -65,8 +67,10 @@ int Main(int argc, char** argv) {
     double start = 0;
     const RuntimeStatus status = (*session)->RunObserved([&](size_t s, std::span<void* const>) {
       if (s > 0) times[ahead][s].push_back(Seconds() - start);
-      for (const Bytes& bytes : weights[s + 1]) {
-        for (uint64_t at = 0; ahead && at < bytes.size; at += 64) (void)bytes.data[at];
+      if (ahead && s + 1 < steps) {
+        for (const Bytes& bytes : weights[s + 1]) {
+          for (uint64_t at = 0; at < std::min(bytes.size, most); at += 64) (void)bytes.data[at];
+        }
       }
       start = Seconds();
     });
