@@ -179,6 +179,22 @@ def test_integers_and_bools():
     check(Function(lambda a, b: (a + b, a - b, a * 2 ** 33, torch.where(a > b, a, b.int()))), i, i.flip(0))
 
 
+def test_sums_and_products_in_bool():
+    x = torch.tensor([[0.0, 2.0, -1.0], [0.0, 0.0, 0.0], [1.0, 3.0, 0.5]])
+    for function in (torch.sum, torch.prod):
+        check(Function(lambda x, function=function: (
+            function(x, dim=1, dtype=torch.bool), function(x, dim=0, keepdim=True, dtype=torch.bool),
+            function(x, dtype=torch.bool), function(x != 0, dtype=torch.bool))), x)
+
+
+def test_ranges_of_integers_with_fractions():
+    """PyTorch rounds begin and step of a range of integers, and not its elements."""
+    x = torch.zeros((), dtype=torch.int64)
+    for begin, end, step in ((2.9, -2.5, -1), (-0.9, 2.0, 2), (0, 3, 0.5), (1.5, 9.0, 2.75)):
+        for dtype in (torch.int64, torch.float32):
+            check(Function(lambda x: x + torch.arange(begin, end, step, dtype=dtype)), x)
+
+
 def test_mixed_types_are_promoted_as_torch_does():
     f, i, b = torch.randn(2, 3), torch.arange(6).reshape(2, 3), torch.tensor([[True], [False]])
     check(Function(lambda f, i, b: (f + i, i * b, b + b, b * f, i + 1.5, i.int() + i, f.double() + f,

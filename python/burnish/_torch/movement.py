@@ -308,5 +308,7 @@ def scalar_tensor(g: GraphBuilder, node: torch.fx.Node, s: float) -> Tensor:
 @register_converter("aten.arange.start_step")
 def arange(g: GraphBuilder, node: torch.fx.Node, start: float, end: float,
            step: float) -> Tensor:
-    values = start + step * numpy.arange(*shape_of(node))
-    return g.constant(values.astype(element_type(node)))
+    dtype = element_type(node)
+    if numpy.issubdtype(dtype, numpy.integer):
+        start, step = int(start), int(step)  # PyTorch rounds these, and not the elements.
+    return g.constant((start + step * numpy.arange(*shape_of(node))).astype(dtype))

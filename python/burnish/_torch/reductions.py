@@ -27,16 +27,25 @@ def _count(x: Tensor, dims: list[int] | None) -> int:
     return math.prod(x.shape[axis] for axis in axes) if x.rank else 1
 
 
+# In bool a sum is whether any is true, a product whether all are.
+_OF_BOOLS = {"reduce_sum": "reduce_max", "reduce_prod": "reduce_min"}
+
+
 def _over(name: str) -> Callable[..., Any]:
     def convert(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: Dims = None,
                 keepdim: bool = False) -> Tensor:
-        return g.reduce(name, g.cast(self, element_type(node)), _dims(dim), keepdim)
+        x = g.cast(self, element_type(node))
+        if x.dtype == "bool":
+            return _extreme(g, _OF_BOOLS[name], x, _dims(dim), keepdim)
+        return g.reduce(name, x, _dims(dim), keepdim)
     return convert
 
 
 def _over_all(name: str) -> Callable[..., Any]:
+    convert_over = _over(name)
+
     def convert(g: GraphBuilder, node: torch.fx.Node, self: Tensor) -> Tensor:
-        return g.reduce(name, g.cast(self, element_type(node)), None)
+        return convert_over(g, node, self)
     return convert
 
 
