@@ -621,13 +621,27 @@ def test_weights_as_inputs():
 
 
 def test_inference_tensors_are_no_constants():
-    with torch.inference_mode():
+    with torch.inference_mode(), said() as lines:
         model = mlp()
         run, x = compiled(model), torch.randn(2, 6)
         close(run(x), model(x))
         model[0].weight.mul_(2)
         close(run(x), model(x))
     assert live()[0].frozen == ()
+    assert len(lines) == 1 and "4 of its 4 weights" in lines[0] and "inference mode" in lines[0], lines
+
+
+def test_weights_with_gaps_are_no_constants():
+    model, x = mlp(), torch.randn(2, 6)
+    gapped = torch.randn(model[0].weight.shape[0], 12)[:, ::2]
+    model[0].weight = nn.Parameter(gapped)
+    run = compiled(model)
+    with torch.no_grad(), said() as lines:
+        close(run(x), model(x))
+        gapped.mul_(2)
+        close(run(x), model(x))
+    assert len(live()[0].frozen) == 3
+    assert len(lines) == 1 and "1 of its 4 weights" in lines[0] and "gaps" in lines[0], lines
 
 
 def test_buffers_that_the_model_writes_are_no_constants():

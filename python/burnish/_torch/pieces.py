@@ -29,7 +29,7 @@ from .results import Results, cut, unwritten, value_said
 from .sizes import At, Bounds, Size, bounds_of, range_of, sizes_of, values_of
 from .swapping import ERROR_MAX, NARROW_ERROR_MAX, PAUSE, PRECISION_ERROR_MAX, private_inputs, refusal
 from .team import threads_of
-from .weights import Weights, can_freeze
+from .weights import Weights, can_freeze, why_loose
 
 log = logging.getLogger("burnish.torch")
 
@@ -100,7 +100,7 @@ class Piece(torch.nn.Module):
         self._many = isinstance(module.graph.output_node().args[0], (tuple, list))
         self._changes = 0
         self._lock = threading.RLock()
-        self._full_of_sizes = False
+        self._full_of_sizes = self._said_loose = False
         _pieces.add(self)
 
     def unlock(self) -> None:
@@ -177,7 +177,13 @@ class Piece(torch.nn.Module):
     def _freeze(self, args: Sequence[Any]) -> None:
         if self.options.freeze == "none":
             self.frozen = ()
+        loose = [args[index] for index in self.frozen if not can_freeze(args[index])]
         self.frozen = tuple(index for index in self.frozen if can_freeze(args[index]))
+        why = sorted({why_loose(x) for x in loose if isinstance(x, torch.Tensor)} - {""})
+        if why and not self._said_loose:
+            self._said_loose = True
+            log.warning("%s: %d of its %d weights are inputs and no constants, so that nothing is folded or packed of them: "
+                        "they are %s", self.name, len(loose), len(loose) + len(self.frozen), "; ".join(why))
         self.weights = Weights(args, self.frozen, self.options.freeze == "full")
 
     def _refitted(self, bundle: Bundle, differ: Sequence[int], args: Sequence[Any]) -> Bundle | None:

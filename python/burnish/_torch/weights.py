@@ -23,15 +23,20 @@ CHUNK_BYTES = 16 << 10
 
 def can_freeze(tensor: Any) -> bool:
     """Tensors of the CPU whose elements fill one piece of memory, and whose writes PyTorch counts."""
-    if not isinstance(tensor, torch.Tensor) or tensor.is_inference() or not tensor.numel():
-        return False
+    return isinstance(tensor, torch.Tensor) and tensor.numel() > 0 and not why_loose(tensor)
+
+
+def why_loose(tensor: torch.Tensor) -> str:
+    """Why it is no constant; empty: it may be one."""
+    if tensor.is_inference():
+        return "made in inference mode, where PyTorch counts no writes"
     if tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.is_conj():
-        return False
+        return "no plain tensors of the CPU"
     # Memory may have been taken away, as sharding does between calls.
     end = (tensor.storage_offset() + tensor.numel()) * tensor.element_size()
-    if tensor.data_ptr() == 0 or tensor.untyped_storage().nbytes() < end:
-        return False
-    return tensor.element_size() in (1, 2, 4, 8) and is_dense(tensor)
+    if tensor.numel() and (tensor.data_ptr() == 0 or tensor.untyped_storage().nbytes() < end):
+        return "without memory at this call"
+    return "" if tensor.element_size() in (1, 2, 4, 8) and is_dense(tensor) else "with gaps between their elements"
 
 
 def _size_bytes(tensor: torch.Tensor) -> int:
