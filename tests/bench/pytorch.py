@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -173,6 +174,8 @@ def main():
                 if options.routes else one(options.child, options.time, options.threads))
         print(json.dumps(row))
         return 0
+    # A model's process is in a session of its own: without this it would go on beside what is measured next.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     print(machine.headline(machine.describe()))
     rows = []
     if options.out and os.path.exists(options.out):
