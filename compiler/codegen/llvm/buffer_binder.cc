@@ -80,10 +80,11 @@ void BufferBinder::BindTemporaries() {
                                   : buffer.dtype == DType::kF64 ? b_.getDoubleTy()
                                                                 : b_.getIntNTy(bits);
       // Dissolved by SROA into one SSA value per vector: every access has a constant index. Tiles
-      // that the target has no registers for stay an array.
+      // that the target has no registers for stay an array. The last row's last vector may be whole
+      // although the row is not.
+      const int64_t count = StorageElementCount(buffer) + kRegisterRowLanes - 1;
       llvm::AllocaInst* const array = b_.CreateAlloca(
-          llvm::ArrayType::get(element, static_cast<uint64_t>(StorageElementCount(buffer))),
-          nullptr, buffer.name);
+          llvm::ArrayType::get(element, static_cast<uint64_t>(count)), nullptr, buffer.name);
       array->setAlignment(llvm::Align(BURNISH_SCRATCH_ALIGNMENT));
       binding.pointer = array;
       binding.in_registers = buffer.scope == Scope::kRegister;

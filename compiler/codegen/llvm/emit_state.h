@@ -34,6 +34,10 @@ struct VarBinding {
   int depth = 0;  // Run-time loops around it: addresses are summed from the outside in.
 };
 
+// Rows of register arrays are multiples of so many elements where the target masks lanes: of the
+// widest vector of floats.
+inline constexpr int64_t kRegisterRowLanes = 16;
+
 // A buffer as the function sees it.
 struct BufferBinding {
   llvm::Value* pointer = nullptr;  // Start of the allocation; null: unknown to this function.
@@ -63,6 +67,8 @@ struct EmitState {
   // The vectorized variable has the values binding + <0, 1, .. lanes-1>. -1 and 1: none.
   VarId vector_var = -1;
   int lanes = 1;
+  // Of the lanes, those that have an element: memory behind them is not touched. 0: all.
+  int tail = 0;
   // Where it is false (i1 or <lanes x i1>) loads must not touch memory and data errors do not
   // count: the branches of selects are evaluated without jumps. Null: true everywhere.
   llvm::Value* mask = nullptr;
@@ -81,6 +87,7 @@ struct EmitState {
   bool fused_multiply_add = false;                   // The target has it.
   SmallFloatUnits small_floats;                      // What the target converts by itself.
   MathUnits math;
+  bool masks_lanes = false;       // Its loads and stores leave lanes out at no cost.
   int integer_vector_bits = 128;  // Of its widest vectors of 16-bit integers.
   int dot4_bits = 0;              // Of the widest sums of four products of bytes; 0: none.
   bool folds_zeros = false;       // The program's algorithm takes 0 * x for 0 and 0 + x for x.

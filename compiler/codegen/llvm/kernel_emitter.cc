@@ -57,6 +57,7 @@ class FunctionEmitter {
   void EmitSerial(const Node& loop);
   void EmitUnrolled(const Node& loop, int64_t extent);
   void EmitVectorized(const Node& loop, int64_t extent);
+  bool MayMaskTail(const Node& loop, int64_t rest);
   void EmitIf(const Node& node);
 
   // for (var = first; var < end; ++var) body(var), as a loop at run time.
@@ -122,6 +123,7 @@ absl::Status FunctionEmitter::Run() {
   state_.math = options_.math;
   state_.dot4_bits = options_.dot4_bits;
   state_.integer_vector_bits = options_.integer_vector_bits;
+  state_.masks_lanes = options_.masks_lanes;
   state_.scopes.resize(1);
   state_.error_flag = b_.CreateAlloca(i32, nullptr, "error");
   b_.CreateStore(b_.getInt32(BURNISH_KERNEL_OK), state_.error_flag);
@@ -422,7 +424,33 @@ bool FunctionEmitter::UsesRegisters(const Node& loop) const {
   return uses;
 }
 
-// Vectors of `lanes`, then one of each power of two that is left.
+// Whether the last `rest` of a vectorized loop's iterations, which begin where its variable is
+// bound to, become one vector.
+bool FunctionEmitter::MayMaskTail(const Node& loop, int64_t rest) {
+  if (!state_.masks_lanes || std::has_single_bit(static_cast<uint64_t>(rest))) return false;
+  state_.vector_var = loop.var;
+  state_.tail = static_cast<int>(rest);
+  state_.lanes = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(rest)));
+  bool may = true;
+  for (NodeId child : loop.children) {
+    for (NodeId id : Subtree(program_, child)) {
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::kStore) {
+        may = may && expressions_.memory().MayMaskTail(node);
+      } else if (node.kind == NodeKind::kLoop) {
+        may = may && (node.loop_kind == LoopKind::kSerial || node.loop_kind == LoopKind::kUnrolled);
+      } else {
+        may = may && node.kind == NodeKind::kSeq;
+      }
+    }
+  }
+  state_.vector_var = -1;
+  state_.lanes = 1;
+  state_.tail = 0;
+  return may;
+}
+
+// Vectors of `lanes`, then what is left.
 void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
   const std::string& name = program_.vars[loop.var].name;
   if (state_.vector_var >= 0) {
@@ -450,11 +478,19 @@ void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
                [&] { with_lanes(lanes); });
     done = vectors * lanes;
   }
-  // 15 lanes of 16 become 8, 4, 2 and 1: no lane is computed twice, nothing is read beyond the row,
-  // and no mask is needed.
+  // 15 lanes of 16 become 16 of which one is left out, where the target does that and the loop
+  // allows it; else 8, 4, 2 and 1: no lane is computed twice, nothing is read beyond the row, and
+  // no mask is needed.
   for (int64_t width = lanes; done < extent && state_.status.ok();) {
-    while (width > extent - done) width /= 2;
+    const int64_t rest = extent - done;
     BindConstant(loop.var, done);
+    if (rest < lanes && MayMaskTail(loop, rest)) {
+      state_.tail = static_cast<int>(rest);
+      with_lanes(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rest))));
+      state_.tail = 0;
+      break;
+    }
+    while (width > rest) width /= 2;
     with_lanes(width);
     done += width;
   }
@@ -478,11 +514,28 @@ void FunctionEmitter::EmitIf(const Node& node) {
   EmitBranch(condition, [&] { EmitNode(node.children[0]); }, otherwise);
 }
 
+// Where a register array's row ends in a part of a vector that is more than one of halving width,
+// lanes follow that are no other row's.
+Program WithWholeRows(Program program) {
+  for (Buffer& buffer : program.buffers) {
+    if (buffer.scope != Scope::kRegister || buffer.shape.size() < 2) continue;
+    if (buffer.storage.strides != DenseStorage(buffer.shape).strides) continue;
+    std::vector<int64_t> shape = buffer.shape;
+    const int64_t rest = shape.back() % kRegisterRowLanes;
+    if (std::popcount(static_cast<uint64_t>(rest)) < 2) continue;
+    shape.back() += kRegisterRowLanes - rest;
+    buffer.storage.strides = DenseStorage(shape).strides;
+  }
+  return program;
+}
+
 }  // namespace
 
 absl::Status EmitFunction(const Program& program, const KernelLayout& layout,
                           const FunctionOptions& options, llvm::Module& module) {
-  return FunctionEmitter(program, layout, options, module).Run();
+  if (!options.masks_lanes) return FunctionEmitter(program, layout, options, module).Run();
+  const Program whole_rows = WithWholeRows(program);
+  return FunctionEmitter(whole_rows, layout, options, module).Run();
 }
 
 }  // namespace burnish

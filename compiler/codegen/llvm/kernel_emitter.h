@@ -25,6 +25,7 @@ struct FunctionOptions {
   MathUnits math;
   int dot4_bits = 0;              // Of the widest vpdpbusd; 0: the target has none.
   int integer_vector_bits = 128;  // Of the widest vectors of 16-bit integers.
+  bool masks_lanes = false;       // Whether loads and stores of vectors leave lanes out at no cost.
   TileUnits tiles;
 };
 

@@ -331,6 +331,7 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
       .integer_vector_bits = HasFeature(target, "avx512bw") ? 512
                              : HasFeature(target, "avx2")   ? 256
                                                             : 128,
+      .masks_lanes = HasFeature(target, "avx512bw") && HasFeature(target, "avx512vl"),
       .tiles = {.bf16 = HasFeature(target, "amx-tile") && HasFeature(target, "amx-bf16"),
                 .int8 = HasFeature(target, "amx-tile") && HasFeature(target, "amx-int8")}};
   RETURN_IF_ERROR(EmitFunction(program, layout, options, module));

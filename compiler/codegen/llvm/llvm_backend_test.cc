@@ -66,6 +66,40 @@ TEST(LlvmBackendTest, Avx512HasTwiceTheRegisters) {
   }
 }
 
+int CountOf(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+// 27 columns are two vectors of 16, of which the second one leaves five lanes out: 11 would be 8, 2
+// and 1.
+TEST(LlvmBackendTest, WhatIsLeftOfARowIsOneVectorWhereLanesMayBeLeftOut) {
+  const CodegenTarget masks{
+      .tune_cpu = "znver4",
+      .features = {"sse4.2", "avx2", "fma", "avx512f", "avx512vl", "avx512bw"}};
+  CodegenTarget all_lanes = masks;
+  all_lanes.features.pop_back();
+  for (const bool rows_inside : {false, true}) {
+    const Program program = GemmTileProgram({.rows = 7,
+                                             .columns = 27,
+                                             .lanes = 16,
+                                             .depth_unroll = 1,
+                                             .column_tiles = 3,
+                                             .rows_inside = rows_inside});
+    const KernelSource source{.symbol = "gemm", .program = &program};
+    const auto backend = MakeLlvmBackend();
+    ASSERT_OK_AND_ASSIGN(const std::string masked, backend->Emit(masks, source, "asm"));
+    EXPECT_EQ(CountOf(masked, "vfmadd"), 7 * 2);
+    EXPECT_EQ(CountOf(masked, "{%k"), 1 + 7) << "a load of B, and a store of each row";
+    ASSERT_OK_AND_ASSIGN(const std::string pieces, backend->Emit(all_lanes, source, "asm"));
+    EXPECT_EQ(CountOf(pieces, "vfmadd"), 7 * 4);
+    EXPECT_EQ(CountOf(pieces, "{%k"), 0);
+    ASSERT_OK_AND_ASSIGN(const KernelInfo info, Info(program, masks));
+    EXPECT_EQ(info.spill_count, 0);
+  }
+}
+
 TEST(LlvmBackendTest, InfoNamesBuffersInCallOrder) {
   ProgramWriter w("order");
   const BufferId y = w.Add("Y", {3}, BufferRole::kOutput);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
 #include "compiler/codegen/llvm/square_transpose.h"
+#include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/lane_loads.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
@@ -255,25 +256,77 @@ llvm::Value* MemoryEmitter::LoadAt(BufferId buffer, const Address& address, int 
 // others, and lanes that are off, may lie outside of the buffer.
 llvm::Value* MemoryEmitter::LoadNeighbours(BufferId buffer, const Address& address,
                                            const std::vector<int>& lane_of) {
-  if (state_.mask == nullptr || state_.buffers[buffer].in_registers) {
-    return LoadAt(buffer, address, state_.lanes);
-  }
+  const bool all = state_.mask == nullptr && state_.tail == 0;
+  if (all || state_.buffers[buffer].in_registers) return LoadAt(buffer, address, state_.lanes);
   llvm::IRBuilderBase& b = *state_.builder;
   const DType dtype = state_.program->buffers[buffer].dtype;
   llvm::Type* const type = Widened(MemoryType(b, dtype), state_.lanes);
-  llvm::Value* mask = expressions_.ToVector(state_.mask);
+  llvm::Value* mask = state_.mask == nullptr ? TailMask() : expressions_.ToVector(state_.mask);
+  if (state_.mask != nullptr && state_.tail != 0) mask = b.CreateAnd(mask, TailMask());
   if (!lane_of.empty()) {
     mask = b.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), lane_of);
   }
-  // Address arithmetic without inbounds: only the lanes that are read lie in the buffer.
+  // Address arithmetic without inbounds: only the lanes that are read lie in the buffer. Without a
+  // condition the first one does.
   llvm::Value* const pointer =
-      b.CreateGEP(MemoryType(b, dtype), state_.buffers[buffer].pointer, IndexValue(address.form));
+      state_.mask == nullptr ? Pointer(buffer, address.form, nullptr)
+                             : b.CreateGEP(MemoryType(b, dtype), state_.buffers[buffer].pointer,
+                                           IndexValue(address.form));
   llvm::CallInst* const load =
       b.CreateMaskedLoad(type, pointer, llvm::Align(static_cast<uint64_t>(SizeBytes(dtype))), mask,
                          llvm::Constant::getNullValue(type));
   Annotate(load, buffer);
   if (dtype != DType::kBool) return load;
   return b.CreateICmpNE(load, llvm::Constant::getNullValue(load->getType()));
+}
+
+llvm::Value* MemoryEmitter::TailMask() const {
+  std::vector<llvm::Constant*> lanes;
+  for (int lane = 0; lane < state_.lanes; ++lane) {
+    lanes.push_back(state_.builder->getInt1(lane < state_.tail));
+  }
+  return llvm::ConstantVector::get(lanes);
+}
+
+bool MemoryEmitter::EndsRow(BufferId buffer, const std::vector<Expr>& indices) {
+  const Buffer& array = state_.program->buffers[buffer];
+  if (indices.empty() || array.storage.strides.back() != 1) return false;
+  const LinearForm column = ToLinear(indices.back(), state_.Ranges());
+  const bool by_lane = column.CoefficientOf(state_.vector_var) == 1 && column.terms.size() == 1;
+  const int64_t first = column.constant + state_.vars[state_.vector_var].constant;
+  if (!by_lane || first + state_.tail != array.shape.back()) return false;
+  // Behind the last row there is as much (buffer_binder.cc).
+  return indices.size() == 1 || first + state_.lanes <= array.storage.strides[indices.size() - 2];
+}
+
+bool MemoryEmitter::MayMaskTail(const Node& store) {
+  const auto is_row = [&](BufferId buffer, const std::vector<Expr>& indices, bool may_be_one) {
+    const Address address = AddressOf(buffer, indices);
+    if (address.lanes_unrelated || address.lane_stride < 0 || address.lane_stride > 1) return false;
+    if (address.lane_stride == 0) return may_be_one;
+    return !state_.buffers[buffer].in_registers || EndsRow(buffer, indices);
+  };
+  const Buffer& written = state_.program->buffers[store.buffer];
+  const bool in_registers = state_.buffers[store.buffer].in_registers;
+  // What is read again soon would wait for the store: a vector that is written in part is not
+  // forwarded. And there is no such store past the caches.
+  if (!in_registers && (written.role != BufferRole::kOutput || written.streamed ||
+                        store.combiner != Combiner::kAssign)) {
+    return false;
+  }
+  bool may = IsFloat(written.dtype) && is_row(store.buffer, store.indices, /*may_be_one=*/false);
+  VisitExpr(store.value, [&](const ExprNode& node) {
+    // What could be an error in a lane without an element; and where nothing says that the other
+    // stores of a temporary were whole vectors.
+    if (node.kind == ExprKind::kTable || node.kind == ExprKind::kBoundsCheck) may = false;
+    if (DividesIntegers(node.kind) && !IsFloat(node.dtype)) may = false;
+    if (node.kind != ExprKind::kLoad || !may) return;
+    const Buffer& read = state_.program->buffers[node.id];
+    const bool from_memory = !state_.buffers[node.id].in_registers;
+    may = IsFloat(read.dtype) && !(from_memory && read.role == BufferRole::kTemp) &&
+          is_row(node.id, node.operands, /*may_be_one=*/true);
+  });
+  return may;
 }
 
 llvm::Value* MemoryEmitter::LoadBySteps(BufferId buffer, const Address& address) {
@@ -460,6 +513,14 @@ void MemoryEmitter::StoreAt(BufferId buffer, const LinearForm& form, llvm::Value
       type = Widened(type, static_cast<int>(vector->getNumElements()));
     }
     value = b.CreateZExt(value, type);
+  }
+  if (state_.tail != 0 && value->getType()->isVectorTy() && !state_.buffers[buffer].in_registers) {
+    const auto element = static_cast<uint64_t>(SizeBytes(state_.program->buffers[buffer].dtype));
+    Annotate(b.CreateMaskedStore(value, Pointer(buffer, form, nullptr), llvm::Align(element),
+                                 TailMask()),
+             buffer);
+    ++state_.store_count;
+    return;
   }
   llvm::StoreInst* const store =
       b.CreateAlignedStore(value, Pointer(buffer, form, nullptr),

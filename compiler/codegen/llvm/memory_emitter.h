@@ -33,6 +33,9 @@ class MemoryEmitter {
   // Writes `value` (scalar or vector) where the index is the same for all lanes, or a vector of
   // neighbours; else lane by lane, the last lane last. With a combiner it reads, combines, writes.
   void Store(const Node& store);
+  // Whether a store of the vectorized loop may be emitted once for all that is left of the loop:
+  // for lanes of which the first `tail` have an element.
+  bool MayMaskTail(const Node& store);
   void Prefetch(const Node& prefetch);
 
   // `width` neighbouring elements, the first of which is that at `indices`. No vectorized variable.
@@ -62,6 +65,10 @@ class MemoryEmitter {
   int64_t AlignmentOf(BufferId buffer, const LinearForm& form) const;
   void Annotate(llvm::Instruction* access, BufferId buffer) const;
   llvm::Value* LoadAt(BufferId buffer, const Address& address, int width);
+  llvm::Value* TailMask() const;  // <lanes x i1>
+  // Whether lanes without an element are no other element's: of a register array, whose vectors are
+  // read and written whole.
+  bool EndsRow(BufferId buffer, const std::vector<Expr>& indices);
   // `lane_of`: which lane each element is, the number of lanes for none; empty: each its own.
   llvm::Value* LoadNeighbours(BufferId buffer, const Address& address,
                               const std::vector<int>& lane_of);
