@@ -112,7 +112,8 @@ void StudyFlags::AddOptions(CommandOptions& options) {
                  "how candidates are found");
   options.Choice("--task-scheduler", &task_scheduler, {"gradient", "round-robin"},
                  "which task is next");
-  options.Choice("--cost-model", &cost_model, {"xgboost", "random"}, "what ranks candidates");
+  options.Choice("--cost-model", &cost_model, {"xgboost", "analytic", "random"},
+                 "what ranks candidates; xgboost learns, from the analytic one on");
   options.Choice("--refine", &refine, {"on", "off"}, "measure the best few again inside the model");
   options.Flag("--no-default", &no_default, "withhold default schedules from the search");
   options.Flag("--deterministic", &deterministic, "the same candidates on any number of threads");

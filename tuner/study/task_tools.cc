@@ -19,6 +19,7 @@
 #include "proto/device_model.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
+#include "tuner/cost_model/prior_model.h"
 #include "tuner/cost_model/random_model.h"
 #include "tuner/cost_model/xgboost_model.h"
 #include "tuner/search/model_scorer.h"
@@ -31,6 +32,14 @@ namespace {
 absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
   const uint64_t seed = Rng(RngStream{.seed = spec.seed, .purpose = "cost model"}).Next();
   if (spec.cost_model == "random") return std::make_unique<RandomModel>(seed, kFeatureCount);
+  if (spec.cost_model == "analytic") {
+    if (spec.no_default) {
+      return absl::InvalidArgumentError(
+          "got cost model analytic, which the study withholds (--no-default, or its scheduler): "
+          "want xgboost or random there");
+    }
+    return std::make_unique<PriorModel>(kFeatureCount, kLogAnalyticSeconds);
+  }
   if (spec.cost_model == "xgboost") {
     return std::make_unique<XgboostModel>(
         XgboostModelOptions{.columns = kFeatureCount,
@@ -40,7 +49,7 @@ absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
                             .seed = seed});
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("got cost model ", spec.cost_model, ", want random or xgboost"));
+      absl::StrCat("got cost model ", spec.cost_model, ", want xgboost, analytic or random"));
 }
 
 // INVALID_ARGUMENT: an unknown scheduler.
@@ -51,9 +60,10 @@ absl::StatusOr<SketchOptions> SketchOptionsOf(const StudySpec& spec) {
                        .spaces = preset.spaces};
 }
 
-// What a strategy that asks the scorer to choose has it choose by. Nothing is known of `random`.
+// What a strategy that asks the scorer to choose has it choose by: a model that learns. Others have
+// their score alone.
 std::optional<ProcessColumns> ColumnsFor(const StudySpec& spec) {
-  if (spec.cost_model == "random") return std::nullopt;
+  if (spec.cost_model != "xgboost") return std::nullopt;
   if (!spec.no_default) return ProcessColumns{.prior = kLogAnalyticSeconds};
   return ProcessColumns{.hidden_begin = kLogAnalyticSeconds, .hidden_count = kAnalyticFeatureCount};
 }

@@ -37,9 +37,10 @@ struct TaskToolsOptions {
 absl::StatusOr<std::vector<Sketch>> SketchesOf(const StudyTaskSpec& task, const Target& target,
                                                const StudySpec& spec);
 
-// A TaskToolsMaker but for the options: one model for all tasks. `spec.cost_model`: "xgboost" or
-// "random". With `spec.no_default` the analytic model is withheld. INVALID_ARGUMENT: a workload
-// that does not parse, or an unknown model.
+// A TaskToolsMaker but for the options: one model for all tasks. `spec.cost_model`: "xgboost",
+// "analytic" (which learns nothing) or "random". With `spec.no_default` the analytic model is
+// withheld. INVALID_ARGUMENT: a workload that does not parse, an unknown model, or the one that is
+// withheld.
 absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& options,
                                                      absl::Span<const StudyTaskSpec> tasks,
                                                      const Target& target, const StudySpec& spec);

@@ -208,8 +208,13 @@ TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
 
 TEST(TaskToolsTest, UnknownModelAndTextThatIsNoProgramAreRefused) {
   StudyTaskSpec task = ConvTask();
-  EXPECT_THAT(MakeTaskTools({}, {&task, 1}, TestTarget(), {.cost_model = "oracle"}).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("random or xgboost")));
+  EXPECT_THAT(
+      MakeTaskTools({}, {&task, 1}, TestTarget(), {.cost_model = "oracle"}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("xgboost, analytic or random")));
+  EXPECT_THAT(
+      MakeTaskTools({}, {&task, 1}, TestTarget(), {.cost_model = "analytic", .no_default = true})
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("withholds")));
   task.workload.text = "block";
   EXPECT_THAT(MakeTaskTools({}, {&task, 1}, TestTarget(), {}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
