@@ -1,5 +1,5 @@
 // How well a model orders the candidates that a study measured.
-// usage: study_accuracy DATABASE TAUGHT_STUDY ASKED_STUDY
+// usage: study_accuracy DATABASE TAUGHT_STUDY ASKED_STUDY [DATABASE_OF_ASKED]
 //        study_accuracy DATABASE analytic ASKED_STUDY [ROW]
 //
 // A model that another study taught: without the prior, the analytic model's columns are withheld,
@@ -140,9 +140,9 @@ int AskAnalytic(const RowsByTask& asked) {
 
 int Main(int argc, char** argv) {
   const bool analytic = argc >= 3 && std::string(argv[2]) == "analytic";
-  if (argc != 4 && !(analytic && argc == 5)) {
+  if (argc != 4 && argc != 5) {
     std::fprintf(stderr,
-                 "usage: study_accuracy DATABASE TAUGHT_STUDY ASKED_STUDY\n"
+                 "usage: study_accuracy DATABASE TAUGHT_STUDY ASKED_STUDY [DATABASE_OF_ASKED]\n"
                  "       study_accuracy DATABASE analytic ASKED_STUDY [ROW]\n");
     return 64;
   }
@@ -159,8 +159,10 @@ int Main(int argc, char** argv) {
     }
     return AskAnalytic(Read(*database->records, argv[3], {}, row));
   }
+  const auto other = OpenDatabase(argv[argc == 5 ? 4 : 1]);
+  CHECK_OK(other);
   const RowsByTask taught = Read(*database->records, argv[2], {});
-  const RowsByTask asked = Read(*database->records, argv[3], taught);
+  const RowsByTask asked = Read(*other->records, argv[3], taught);
   XgboostModel model({.columns = kFeatureCount,
                       .prior_column = kLogAnalyticSeconds,
                       .analytic_column_count = kAnalyticFeatureCount,

@@ -1,6 +1,6 @@
-"""What the search finds by itself: 500 trials with and without the default schedules.
+"""What each arm of the search finds by itself, live: a study an arm.
 
-./dev bench search live [--task resnet50] [--trials 500] [--asked 560] [--keep FOLDER] [--json]
+./dev bench search live [--task resnet50] [--trials 200] [--arms all,chance] [--keep FOLDER] [--json]
 How it measures and how to read it: tests/bench/README.md.
 """
 
@@ -15,17 +15,33 @@ import tempfile
 import machine
 
 PROGRAMS = ["//tuner:tuner", "//tracker:tracker", "//worker/...", "//tests/bench:study_accuracy"]
+# The arms of `./dev bench search` by what `tuner submit` is given for them; `--no-default` withholds the
+# analytic model as well. Chance is measured twice: what differs between the two means nothing.
+CHANCE = ["--no-default", "--strategy", "random", "--cost-model", "random", "--task-scheduler", "round-robin"]
+ARMS = {
+    "all": [],
+    "templates alone": ["--scheduler", "templates"],
+    "generator alone": ["--scheduler", "generator"],
+    "prior": ["--cost-model", "analytic"],
+    "learned": ["--no-default"],
+    "chance": [*CHANCE, "--seed", "1"],
+    "chance again": [*CHANCE, "--seed", "2"],
+}
 
 
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(prog="./dev bench search live", description=__doc__.split("\n")[0])
     parser.add_argument("--task", default="resnet50", help="%(default)s")
-    parser.add_argument("--trials", type=int, default=500, help="%(default)s")
-    parser.add_argument("--asked", type=int, default=560,
-                        help="random candidates that the taught model has to order (%(default)s)")
-    parser.add_argument("--keep", metavar="FOLDER", help="where the database stays")
+    parser.add_argument("--trials", type=int, default=200, help="of each arm (%(default)s)")
+    parser.add_argument("--arms", default=",".join(ARMS), help="by commas (%(default)s)")
+    parser.add_argument("--keep", metavar="FOLDER", help="where the databases stay")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.arms = options.arms.split(",")
+    for arm in options.arms:
+        if arm not in ARMS:
+            parser.error(f"no arm {arm}: want some of {', '.join(ARMS)}")
+    return options
 
 
 def submit(database, *arguments):
@@ -44,45 +60,47 @@ def total_ms(study, key):
     return None if any(ms is None for _, ms in times) else sum(w * ms for w, ms in times)
 
 
+def accuracy_of(folder, studies):
+    """The pairs of random candidates that the model taught by `learned` orders right; None without both."""
+    if "learned" not in studies or "chance" not in studies:
+        return None
+    said = subprocess.run(
+        [machine.output("//tests/bench:study_accuracy"), f"{folder}/learned.db",
+         studies["learned"]["study"], studies["chance"]["study"], f"{folder}/chance.db"],
+        stdout=subprocess.PIPE, text=True, check=True).stdout
+    return float(re.search(r"accuracy ([\d.]+)", said)[1])
+
+
 def main(arguments):
     options = parse_arguments(arguments)
     machine.build(*PROGRAMS)
+    studies = {}
     with contextlib.ExitStack() as stack:
         folder = options.keep or stack.enter_context(
             tempfile.TemporaryDirectory(prefix="burnish-search-"))
-        model = ["--task", options.task]
-        # A database each, so that no study learns from another's records.
-        guided = submit(f"{folder}/guided.db", *model, "--trials", options.trials)
-        alone = submit(f"{folder}/alone.db", *model, "--trials", options.trials, "--no-default")
-        asked = submit(f"{folder}/alone.db", *model, "--trials", options.asked, "--no-default",
-                       "--strategy", "random", "--cost-model", "random",
-                       "--task-scheduler", "round-robin", "--seed", 1)
-        accuracy = subprocess.run(
-            [machine.output("//tests/bench:study_accuracy"), f"{folder}/alone.db", alone["study"],
-             asked["study"]], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    default = total_ms(guided, "default_ms")
-    rows = {
-        "default schedules": (default, None),
-        f"{options.trials} trials": (total_ms(guided, "best_ms"), guided),
-        f"{options.trials} trials, defaults and analytic model withheld":
-            (total_ms(alone, "best_ms"), alone),
-    }
-    result = {"machine": machine.describe(), "task": options.task,
-              "accuracy": float(re.search(r"accuracy ([\d.]+)", accuracy)[1]),
-              "rows": [{"name": name, "sum_ms": ms, "of_default": ms / default if ms else None,
-                        "trials": study and study["trials"],
-                        "trials_per_s": study and study["trials"] / study["elapsed_s"],
-                        "failures": study and study["failures"]}
-                       for name, (ms, study) in rows.items()]}
+        for arm in options.arms:
+            # A database each, so that no study learns from another's records.
+            studies[arm] = submit(f"{folder}/{arm.replace(' ', '_')}.db", "--task", options.task,
+                                  "--trials", options.trials, "--refine", "off", *ARMS[arm])
+        accuracy = accuracy_of(folder, studies)
+    # What ships without a trial, by the first study that was told of default schedules.
+    default = next((ms for study in studies.values()
+                    if (ms := total_ms(study, "default_ms")) is not None), None)
+    result = {"machine": machine.describe(), "task": options.task, "trials": options.trials,
+              "default_ms": default, "accuracy": accuracy,
+              "rows": [{"arm": arm, "sum_ms": total_ms(study, "best_ms"), "trials": study["trials"],
+                        "trials_per_s": study["trials"] / study["elapsed_s"],
+                        "failures": study["failures"]} for arm, study in studies.items()]}
     if options.json:
         print(json.dumps(result))
         return
     print(machine.headline(result["machine"]))
-    print(f"{options.task}, sum of the tasks' best measured times")
+    print(f"{options.task}, {options.trials} trials an arm, sum of the tasks' best measured times"
+          + (f"; without trials {default:.2f} ms" if default else ""))
     for row in result["rows"]:
-        ms = f"{row['sum_ms']:8.2f} ms {row['of_default']:6.3f} of default" if row["sum_ms"] else \
-            "   a task has none"
-        rate = f"  {row['trials_per_s']:.1f} trials/s, failures {row['failures']}" \
-            if row["trials"] else ""
-        print(f"{row['name']:55} {ms}{rate}")
-    print(f"model of the last study, without the analytic model: {accuracy}")
+        ms = f"{row['sum_ms']:8.2f} ms" if row["sum_ms"] else "   a task has none"
+        ratio = f" {row['sum_ms'] / default:6.3f} of without trials" if row["sum_ms"] and default else ""
+        print(f"{row['arm']:18}{ms}{ratio}  {row['trials_per_s']:.1f} trials/s, failures {row['failures']}")
+    if accuracy is not None:
+        print(f"what `learned` was taught orders {100 * accuracy:.1f} % of the pairs of `chance` right that "
+              "differ by more than 5 %")
