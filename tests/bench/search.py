@@ -26,6 +26,8 @@ TASKS = TABLES / "tasks.toml"
 REPLAY, COLLECT = "//tests/bench/search:search_replay", "//tests/bench/search:search_collect"
 FARM = ("//tracker:tracker", "//worker/...")
 DEFAULT_TABLES = TABLES / "zen5"
+# Peers' times are of the machine of these tables alone.
+PEERS, PEERS_TABLES = BENCH / "operators_zen5_tuned.jsonl", ("zen5", "zen5_all")
 
 
 def parse_arguments(arguments):
@@ -35,6 +37,9 @@ def parse_arguments(arguments):
     replay.add_argument("--seeds", type=int, default=10, help="%(default)s")
     replay.add_argument("--trials", type=int, default=500, help="%(default)s")
     replay.add_argument("--arms", default="all", help="names by commas (%(default)s)")
+    replay.add_argument("--peers", metavar="FILE", default=str(PEERS),
+                        help="rows of `./dev bench operators --trials 64` on the tables' machine "
+                        "(%(default)s, for the tables of a Zen 5)")
     replay.add_argument("--json", action="store_true", help="one JSON object on stdout")
     collect = commands.add_parser("collect", help="measures what tables lack, on a quiet machine")
     collect.add_argument("--minutes", type=float, default=25, help="at most (%(default)s)")
@@ -97,6 +102,14 @@ def collect(options):
                                  described["commit"], options.rules]).returncode)
 
 
+def peers_of(options):
+    """{task: ours after 64 trials over the better peer's time}, by the operators' suite on the same machine."""
+    if options.peers == str(PEERS) and pathlib.Path(options.tables).name not in PEERS_TABLES:
+        return {}
+    lines = pathlib.Path(options.peers).read_text(encoding="utf-8").splitlines()
+    return {row["name"]: row["ratio"] for row in map(json.loads, lines) if row.get("ratio")}
+
+
 def replay(options):
     paths = sorted(path for path in pathlib.Path(options.tables).glob("*.json")
                    if re.search(options.only, path.stem))
@@ -110,7 +123,7 @@ def replay(options):
     result = json.loads(done.stdout)
     if search_stats.RANDOM not in result["arms"]:
         sys.exit("search: every arm is compared with random: name it among --arms")
-    summary = search_stats.summarize(result)
+    summary = search_stats.summarize(result, peers_of(options))
     if options.json:
         tables = [{key: value for key, value in table.items() if key != "repeated"}
                   for table in result["tables"]]

@@ -77,6 +77,18 @@ def other_luck(seed, n):
     return 1 + (((seed * 104729 + 6) % 13) + 2) / n
 
 
+def peers_are_of_what_all_finds():
+    wrong = []
+    result = result_of({"random": lambda seed, n: 3, "all": lambda seed, n: 1.5})
+    # All takes 0.5 of the peer's time on "b"; chance finds what takes twice as long as what all finds.
+    row = search_stats.summarize(result, {"b": 0.5})["classes"]["softmax"]["over_peers_at_64"]
+    near(wrong, row["all"], 0.5, "all")
+    near(wrong, row["random"], 1, "chance")
+    expect(wrong, "over_peers_at_64" in search_stats.summarize(result, {"b": 0.5})["classes"]["pool"], False,
+           "a class without peers")
+    return wrong, ""
+
+
 def an_arm_that_is_better_is_found_and_an_equal_one_is_not():
     wrong = []
     good = {"random": luck, "random again": other_luck, "better": lambda seed, n: 1 + 1 / n,
@@ -178,6 +190,7 @@ def a_replay_is_what_is_meant_where_no_command_is_named():
 
 
 CASES = (the_test_gives_known_answers, regrets_are_of_the_table_and_failures_cost_its_worst,
+         peers_are_of_what_all_finds,
          an_arm_that_is_better_is_found_and_an_equal_one_is_not,
          what_learns_by_itself_is_judged_against_both_runs_of_chance,
          the_generators_cases_are_of_all_classes_and_judged_by_size, controls_that_fail_say_so,

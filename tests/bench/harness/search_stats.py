@@ -13,7 +13,7 @@ SUMMED = (16, 32, 64, 128, 200)
 # not see everything.
 LARGE_ROWS = 1000
 SIGNIFICANT = 0.01
-RANDOM, AGAIN, ORACLE = "random", "random again", "oracle"
+RANDOM, AGAIN, ORACLE, ALL = "random", "random again", "oracle", "all"
 # The search that is told nothing beforehand, and after how many trials it is to be where chance is after 500.
 LEARNED, LEARNED_TRIALS = "learned", 64
 
@@ -94,9 +94,21 @@ def noise(table):
     return statistics.median(spreads) if spreads else None
 
 
-def summarize(result):
-    """Groups of tasks with curves and comparisons with `random`, and what the controls say."""
+def over_peers(result, arm, chosen, peers):
+    """What the arm's find of LEARNED_TRIALS trials takes of the better peer's time, geometric mean over
+    tasks and seeds. `peers`: {table: what 64 trials of both spaces take of it, by the operators' suite},
+    which the arm `ALL` stands for: an estimate, since the two were not timed in one run."""
+    own = regrets(result, arm, LEARNED_TRIALS, chosen)
+    of_all = regrets(result, ALL, LEARNED_TRIALS, chosen)
+    return math.exp(statistics.fmean(own[key] - of_all[key] + math.log(peers[result["tables"][key[0]]["name"]])
+                                     for key in own))
+
+
+def summarize(result, peers=None):
+    """Groups of tasks with curves and comparisons with `random`, and what the controls say. `peers`: see
+    `over_peers`; a task that it lacks has no such figure."""
     arms = result["arms"]
+    peers = peers or {}
     groups = {"large": large_tables(result), "all": set(range(len(result["tables"])))}
     summary = {"groups": {}, "classes": {}, "controls": {}}
     for name, chosen in groups.items():
@@ -120,6 +132,10 @@ def summarize(result):
             "noise": [noise(result["tables"][i]) for i in sorted(chosen)],
             "regret_percent_at_64": {
                 arm: percent(regrets(result, arm, 64, chosen).values()) for arm in arms}}
+        known = {i for i in chosen if result["tables"][i]["name"] in peers}
+        if known and ALL in arms:
+            summary["classes"][kind]["over_peers_at_64"] = {
+                arm: over_peers(result, arm, known, peers) for arm in arms}
     group = summary["groups"].get("large", summary["groups"]["all"])["arms"]
     if LEARNED in group:
         chances = [arm for arm in (RANDOM, AGAIN) if arm in group]
@@ -182,6 +198,13 @@ def text(result, summary):
         lines.append(f"{kind:24}{' '.join(map(str, row['points'])):>16}"
                      + (f"{100 * statistics.median(spread):7.1f}%" if spread else f"{'':8}")
                      + "".join(f"{value:14.1f}" for value in row["regret_percent_at_64"].values()))
+    if any("over_peers_at_64" in row for row in summary["classes"].values()):
+        lines += ["", "by class: time after 64 trials over that of the better peer (ratio of the operators' suite, "
+                  "scaled by the arm's regret over that of `all`)",
+                  f"{'class':48}" + "".join(f"{arm:>14}" for arm in result["arms"])]
+        lines += [f"{kind:48}" + "".join(f"{value:14.2f}" for value in row["over_peers_at_64"].values())
+                  for kind, row in summary["classes"].items() if "over_peers_at_64" in row]
+        lines.append("")
     if "learned" in summary:
         lines.append(learned_text(summary["learned"]))
     for name, holds in summary["controls"].items():

@@ -30,9 +30,9 @@ constexpr Arm kArms[] = {
     {"learned", "bayesian", Guidance::kLearned, /*uniform=*/true, 0},
     {"all", "bayesian", Guidance::kBoth, /*uniform=*/false, 0},
     {"oracle", "bayesian", Guidance::kOracle, /*uniform=*/false, 0},
-    // "prior and trees" on a part of the space: for tables that have both.
-    {"templates alone", "evolutionary", Guidance::kBoth, /*uniform=*/false, 0, kTemplates},
-    {"generator alone", "evolutionary", Guidance::kBoth, /*uniform=*/false, 0, kGenerator},
+    // "all" on a part of the space: for tables that have both.
+    {"templates alone", "bayesian", Guidance::kBoth, /*uniform=*/false, 0, kTemplates},
+    {"generator alone", "bayesian", Guidance::kBoth, /*uniform=*/false, 0, kGenerator},
 };
 
 // As a study has them by default (tuner/study/study_runner.h); on one host that builds and runs

@@ -22,9 +22,11 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/parallel_for.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
 #include "base/stop_signals.h"
+#include "base/usable_cpus.h"
 #include "compiler/codegen/codegen_epoch.h"
 #include "compiler/ir/parser.h"
 #include "nlohmann/json.hpp"
@@ -163,13 +165,17 @@ absl::Status Run(const Arguments& arguments) {
   const HostCalibration host(
       {.folder = CalibrationFolder([](const char* name) -> const char* { return getenv(name); })});
   ASSIGN_OR_RETURN(const CalibrationRow row, host.Get());
+  // Draws take seconds each.
+  std::vector<absl::StatusOr<std::vector<CollectedTask>>> drawn(manifest.size());
+  ParallelFor(manifest.size(), static_cast<int>(UsableCpus().size()),
+              [&](size_t i) { drawn[i] = MakeTasks(manifest[i], arguments, target, row); });
   std::vector<CollectedTask> tasks;
   CollectOptions options;
-  for (const nlohmann::json& entry : manifest) {
+  for (size_t i = 0; i < manifest.size(); ++i) {
     // How near estimates come is asked of every row, and so no row may be one unlucky measurement.
-    if (entry.contains("heaviest")) options.repeated_rows = std::numeric_limits<int>::max();
-    ASSIGN_OR_RETURN(std::vector<CollectedTask> made, MakeTasks(entry, arguments, target, row));
-    for (CollectedTask& task : made) {
+    if (manifest[i].contains("heaviest")) options.repeated_rows = std::numeric_limits<int>::max();
+    RETURN_IF_ERROR(drawn[i].status());
+    for (CollectedTask& task : *drawn[i]) {
       std::fprintf(stderr, "%-28s %5zu of %5zu points, space %ld%s\n", task.table.name.c_str(),
                    task.table.rows.size(), task.draw.points.size(), task.draw.space_count,
                    task.draw.space_exact ? "" : " or so");
