@@ -177,8 +177,13 @@ class Model:
             place.struct_size = ctypes.sizeof(Output)
             place.data, place.capacity_bytes = array.ctypes.data, array.nbytes
 
+        # Looked up and converted once: in each call that took 0.25 us, which no peer's binding does.
+        call = self._library.burnish_run_tensors
+        given = (self._handle, ctypes.byref(ins), len(ins), ctypes.byref(outs), len(outs), None)
+
         def run():
-            self._call("run_tensors", self._handle, ins, len(ins), outs, len(outs), None)
+            if call(*given) != 0:
+                raise RuntimeError(f"burnish_run_tensors: {self._library.burnish_last_error().decode()}")
             return outputs
 
         run.keeps = arrays
