@@ -254,31 +254,6 @@ TEST(AnalyticPassesTest, LongRowsAreWaitedForInTheirFirstPass) {
   EXPECT_LT(SecondsOfPasses(256, 4096, false), SecondsOfPasses(256, 4096, true));
 }
 
-// Of a register tile of 7 rows.
-double SecondsOfColumns(int64_t columns, int lanes, const std::string& arch) {
-  const std::string program = absl::StrReplaceAll(R"(program/1 columns
-input A: f32[448, 256]
-input B: f32[256, $columns]
-output Y: f32[448, $columns]
-block Y(r in 448, c in $columns; k in 256) {
-  step Y[r, c] += A[r, k] * B[k, c]
-})",
-                                                  {{"$columns", absl::StrCat(columns)}});
-  const std::string trace = absl::StrCat(R"(split@1 r->(ro,ri) size=7
-reorder@1 (ro,k,ri,c)
-stage@1 Y->acc inside=ro scope=register
-unroll@1 ri
-vectorize@1 c lanes=)",
-                                         lanes, "\n");
-  return AnalyticSeconds(Lowered(ParseProgram(program).value(), trace), DeviceOf(arch), 1);
-}
-
-// 27 columns are two vectors where lanes may be left out, as 32 are; else 8, 8, 8, 2 and 1.
-TEST(AnalyticTailTest, WhatIsLeftOfARowIsOneVectorWhereLanesMayBeLeftOut) {
-  EXPECT_LT(SecondsOfColumns(27, 16, "znver4"), 1.05 * SecondsOfColumns(32, 16, "znver4"));
-  EXPECT_GT(SecondsOfColumns(27, 8, "znver3"), 1.15 * SecondsOfColumns(32, 8, "znver3"));
-}
-
 // No arithmetic is faster than the ports: 2 multiply-adds of 8 floats a cycle and core, 3.2 GHz.
 TEST_F(AnalyticOrderTest, NothingIsFasterThanThePeak) {
   const double multiply_adds = 14.0 * 14 * 128 * 128 * 9;

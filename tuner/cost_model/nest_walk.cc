@@ -379,24 +379,6 @@ class Walker {
     store.dtype = program_.buffers[node.buffer].dtype;
     const int64_t widest = std::max(SizeBytes(store.dtype), WidestBytes(*node.value));
     store.lanes = isa_.vector_bytes / widest;
-    store.masks_tail = MasksTail(node);
-  }
-
-  // As the code generator decides (MemoryEmitter::MayMaskTail), but for what it asks of indices.
-  bool MasksTail(const Node& node) const {
-    const Buffer& written = program_.buffers[node.buffer];
-    const bool to_output = written.role == BufferRole::kOutput && !written.streamed &&
-                           node.combiner == Combiner::kAssign;
-    bool masks =
-        isa_.masked_tail && IsFloat(written.dtype) &&
-        (to_output || (written.role == BufferRole::kTemp && written.scope == Scope::kRegister));
-    VisitExpr(node.value, [&](const ExprNode& e) {
-      if (e.kind != ExprKind::kLoad) return;
-      const Buffer& read = program_.buffers[e.id];
-      masks = masks && IsFloat(read.dtype) &&
-              (read.role != BufferRole::kTemp || read.scope == Scope::kRegister);
-    });
-    return masks;
   }
 
   // Of the terms of a sum, those that straight-line code keeps: factors from a constant table are
@@ -437,7 +419,7 @@ class Walker {
   double Width(const WalkStore& store, size_t i) const {
     if (store.tile_rows > 0 && static_cast<int>(i) >= store.vector_loop) return 1;
     if (static_cast<int>(i) == store.vector_loop) {
-      return VectorChunks(loops_[i].extent, store.lanes, store.masks_tail);
+      return VectorChunks(loops_[i].extent, store.lanes);
     }
     return IsOfInstruction(store, i) ? 1 : loops_[i].trips;
   }
@@ -572,9 +554,8 @@ class Walker {
 
 }  // namespace
 
-double VectorChunks(int64_t extent, int64_t lanes, bool masks_tail) {
+double VectorChunks(int64_t extent, int64_t lanes) {
   double chunks = static_cast<double>(extent / lanes);
-  if (masks_tail) return chunks + static_cast<double>(extent % lanes > 0);
   for (int64_t rest = extent % lanes; rest > 0; rest &= rest - 1) chunks += 1;
   return chunks;
 }

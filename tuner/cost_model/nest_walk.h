@@ -79,9 +79,8 @@ struct WalkStore {
   BufferId buffer = -1;         // What it writes to.
   std::vector<WalkLoop> loops;  // Outermost first; the body's from body_depth on.
   size_t body_depth = 0;
-  int vector_loop = -1;     // Position in `loops`; -1: scalar.
-  int64_t lanes = 1;        // Of a full vector of what it computes.
-  bool masks_tail = false;  // What is left behind whole vectors is one vector more.
+  int vector_loop = -1;  // Position in `loops`; -1: scalar.
+  int64_t lanes = 1;     // Of a full vector of what it computes.
   // Of the type of its value: the unit that computes it.
   DType dtype = DType::kF32;
   // The instruction that computes the loops from vector_loop on as a nest; empty: none.
@@ -147,8 +146,7 @@ struct WalkNest {
 };
 
 // Vector instructions for `extent` elements: whole vectors, then halves, down to one lane.
-// `masks_tail`: one for all that is left.
-double VectorChunks(int64_t extent, int64_t lanes, bool masks_tail);
+double VectorChunks(int64_t extent, int64_t lanes);
 
 // The kernel's nests in order, without those of the pack function. `threads` >= 1.
 std::vector<WalkNest> WalkNests(const Program& lowered, const IsaModel& isa, int threads);
