@@ -174,6 +174,31 @@ TEST_P(BackendConformanceTest, RegisterTilesOfOddShapes) {
   }
 }
 
+// Sums in an array of one row, in vectors of up to 64: what is left may be a vector twice as long.
+TEST_P(BackendConformanceTest, RegisterRowsThatEndWithinAVector) {
+  for (const int64_t columns : {7, 27, 33, 37, 64}) {
+    for (const int width : {lanes(), 64}) {
+      SCOPED_TRACE(testing::Message() << columns << " by " << width);
+      ProgramWriter w("row");
+      const BufferId x = w.Add("X", {5, columns}, BufferRole::kInput);
+      const BufferId y = w.Add("Y", {columns}, BufferRole::kOutput);
+      const BufferId sums =
+          w.Add("sums", {columns}, BufferRole::kTemp, DType::kF32, Scope::kRegister);
+      const auto each = [&](const std::function<void(Expr)>& body) {
+        w.Loop(LoopKind::kVectorized, columns, body, width);
+      };
+      w.Loop(LoopKind::kParallel, 1, [&](Expr) {
+        each([&](Expr c) { w.Store(sums, {c}, Float(0)); });
+        w.Loop(LoopKind::kSerial, 5, [&](Expr r) {
+          each([&](Expr c) { w.Store(sums, {c}, w.At(x, {r, c}), Combiner::kSum); });
+        });
+        each([&](Expr c) { w.Store(y, {c}, w.At(sums, {c})); });
+      });
+      Check(w.program(), {Random({5, columns})});
+    }
+  }
+}
+
 TEST_P(BackendConformanceTest, SerialNestWithoutRegistersAccumulatesInTheOutput) {
   ProgramWriter w("naive");
   const BufferId a = w.Add("A", {7, 11}, BufferRole::kInput);

@@ -295,8 +295,10 @@ bool MemoryEmitter::EndsRow(BufferId buffer, const std::vector<Expr>& indices) {
   const bool by_lane = column.CoefficientOf(state_.vector_var) == 1 && column.terms.size() == 1;
   const int64_t first = column.constant + state_.vars[state_.vector_var].constant;
   if (!by_lane || first + state_.tail != array.shape.back()) return false;
-  // Behind the last row there is as much (buffer_binder.cc).
-  return indices.size() == 1 || first + state_.lanes <= array.storage.strides[indices.size() - 2];
+  // Behind the last row, and behind an array of one, there are so many more (buffer_binder.cc).
+  const int64_t room = indices.size() > 1 ? array.storage.strides[indices.size() - 2]
+                                          : array.shape.back() + kRegisterRowLanes - 1;
+  return first + state_.lanes <= room;
 }
 
 bool MemoryEmitter::MayMaskTail(const Node& store) {
