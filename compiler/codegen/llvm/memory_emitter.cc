@@ -256,13 +256,11 @@ llvm::Value* MemoryEmitter::LoadAt(BufferId buffer, const Address& address, int 
 // others, and lanes that are off, may lie outside of the buffer.
 llvm::Value* MemoryEmitter::LoadNeighbours(BufferId buffer, const Address& address,
                                            const std::vector<int>& lane_of) {
-  const bool all = state_.mask == nullptr && state_.tail == 0;
-  if (all || state_.buffers[buffer].in_registers) return LoadAt(buffer, address, state_.lanes);
+  llvm::Value* mask = state_.buffers[buffer].in_registers ? nullptr : LaneMask();
+  if (mask == nullptr) return LoadAt(buffer, address, state_.lanes);
   llvm::IRBuilderBase& b = *state_.builder;
   const DType dtype = state_.program->buffers[buffer].dtype;
   llvm::Type* const type = Widened(MemoryType(b, dtype), state_.lanes);
-  llvm::Value* mask = state_.mask == nullptr ? TailMask() : expressions_.ToVector(state_.mask);
-  if (state_.mask != nullptr && state_.tail != 0) mask = b.CreateAnd(mask, TailMask());
   if (!lane_of.empty()) {
     mask = b.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), lane_of);
   }
@@ -286,6 +284,13 @@ llvm::Value* MemoryEmitter::TailMask() const {
     lanes.push_back(state_.builder->getInt1(lane < state_.tail));
   }
   return llvm::ConstantVector::get(lanes);
+}
+
+llvm::Value* MemoryEmitter::LaneMask() {
+  llvm::Value* const tail = state_.tail == 0 ? nullptr : TailMask();
+  if (state_.mask == nullptr) return tail;
+  llvm::Value* const mask = expressions_.ToVector(state_.mask);
+  return tail == nullptr ? mask : state_.builder->CreateAnd(mask, tail);
 }
 
 bool MemoryEmitter::EndsRow(BufferId buffer, const std::vector<Expr>& indices) {

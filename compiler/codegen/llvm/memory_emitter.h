@@ -66,6 +66,8 @@ class MemoryEmitter {
   void Annotate(llvm::Instruction* access, BufferId buffer) const;
   llvm::Value* LoadAt(BufferId buffer, const Address& address, int width);
   llvm::Value* TailMask() const;  // <lanes x i1>
+  // The lanes whose elements may be read, <lanes x i1>; null: all.
+  llvm::Value* LaneMask();
   // Whether lanes without an element are no other element's: of a register array, whose vectors are
   // read and written whole.
   bool EndsRow(BufferId buffer, const std::vector<Expr>& indices);
