@@ -35,6 +35,11 @@ class CostModel {
                               absl::Span<const Measurement> results) = 0;
 };
 
+// What each model refuses, INVALID_ARGUMENT: other than `columns` features, and other than a result
+// a row.
+absl::Status CheckColumns(const FeatureMatrix& features, int columns);
+absl::Status CheckResults(const FeatureMatrix& features, absl::Span<const Measurement> results);
+
 }  // namespace burnish
 
 #endif  // TUNER_COST_MODEL_COST_MODEL_H_

@@ -1,7 +1,7 @@
 #include "tuner/cost_model/prior_model.h"
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 
 namespace burnish {
 
@@ -12,10 +12,7 @@ PriorModel::PriorModel(int columns, int prior_column)
 }
 
 absl::StatusOr<std::vector<float>> PriorModel::Predict(const FeatureMatrix& features) const {
-  if (features.columns() != columns_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", features.columns(), " features, want ", columns_));
-  }
+  RETURN_IF_ERROR(CheckColumns(features, columns_));
   std::vector<float> scores;
   for (int i = 0; i < features.rows(); ++i) scores.push_back(-features.row(i)[prior_column_]);
   return scores;
@@ -23,12 +20,8 @@ absl::StatusOr<std::vector<float>> PriorModel::Predict(const FeatureMatrix& feat
 
 absl::Status PriorModel::Update(absl::string_view task, const FeatureMatrix& features,
                                 absl::Span<const Measurement> results) {
-  if (features.columns() == columns_ && static_cast<size_t>(features.rows()) == results.size()) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("got ", features.rows(), " x ", features.columns(),
-                                                 " features of ", results.size(), " results, want ",
-                                                 columns_, " columns"));
+  RETURN_IF_ERROR(CheckColumns(features, columns_));
+  return CheckResults(features, results);
 }
 
 }  // namespace burnish

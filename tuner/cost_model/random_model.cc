@@ -1,20 +1,10 @@
 #include "tuner/cost_model/random_model.h"
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
 
 namespace burnish {
-namespace {
-
-absl::Status CheckColumns(const FeatureMatrix& features, int columns) {
-  if (features.columns() == columns) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("got ", features.columns(), " features, want ", columns));
-}
-
-}  // namespace
 
 RandomModel::RandomModel(uint64_t seed, int columns) : seed_(seed), columns_(columns) {
   CHECK_GE(columns, 1);
@@ -40,10 +30,7 @@ absl::StatusOr<std::vector<float>> RandomModel::Predict(const FeatureMatrix& fea
 absl::Status RandomModel::Update(absl::string_view task, const FeatureMatrix& features,
                                  absl::Span<const Measurement> results) {
   RETURN_IF_ERROR(CheckColumns(features, columns_));
-  if (static_cast<size_t>(features.rows()) != results.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", results.size(), " results, want ", features.rows()));
-  }
+  RETURN_IF_ERROR(CheckResults(features, results));
   row_count_ += features.rows();
   return absl::OkStatus();
 }

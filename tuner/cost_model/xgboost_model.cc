@@ -33,10 +33,7 @@ XgboostModel::XgboostModel(const XgboostModelOptions& options)
 }
 
 absl::Status XgboostModel::CheckRows(const FeatureMatrix& features) const {
-  if (features.columns() != options_.columns) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", features.columns(), " features, want ", options_.columns));
-  }
+  RETURN_IF_ERROR(CheckColumns(features, options_.columns));
   for (int i = 0; i < features.rows(); ++i) {
     const absl::Span<const float> row = features.row(i);
     for (size_t column = 0; column < row.size(); ++column) {
@@ -87,10 +84,7 @@ absl::StatusOr<std::vector<float>> XgboostModel::Predict(const FeatureMatrix& fe
 absl::Status XgboostModel::Update(absl::string_view task, const FeatureMatrix& features,
                                   absl::Span<const Measurement> results) {
   RETURN_IF_ERROR(CheckRows(features));
-  if (static_cast<size_t>(features.rows()) != results.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", results.size(), " results, want ", features.rows()));
-  }
+  RETURN_IF_ERROR(CheckResults(features, results));
   if (results.empty()) return absl::OkStatus();
   rows_.Add(task, features, results);
   is_stale_ = true;
