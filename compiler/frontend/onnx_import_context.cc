@@ -93,9 +93,8 @@ int OnnxNode::FewBitsOf(ValueId id) const {
 
 std::string OnnxNode::TypeTextOf(ValueId id) const {
   const TensorType& type = TypeOf(id);
-  const int bits = FewBitsOf(id);
-  if (bits == 0) return PrintType(type);
-  return absl::StrCat(FewBitsName(type.dtype, bits), "[", absl::StrJoin(type.shape, ","), "]");
+  return absl::StrCat(FewBitsName(type.dtype, FewBitsOf(id)), "[", absl::StrJoin(type.shape, ","),
+                      "]");
 }
 
 absl::Status OnnxNode::CheckFewBits() const {

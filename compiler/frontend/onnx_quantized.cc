@@ -111,10 +111,9 @@ absl::StatusOr<Parameters> ReadParameters(OnnxNode& node, Composer& c, const Sha
     ASSIGN_OR_RETURN(const ValueId zero, node.Input(at.zero));
     const TensorType got = node.TypeOf(zero);
     if (got.dtype != type || node.FewBitsOf(zero) != bits) {
-      return node.Invalid(
-          absl::StrCat("zero point (input ", at.zero, "): got ", node.TypeTextOf(zero), ", want ",
-                       bits == 0 ? std::string(DTypeName(type)) : FewBitsName(type, bits),
-                       ", the type of what it belongs to"));
+      return node.Invalid(absl::StrCat("zero point (input ", at.zero, "): got ",
+                                       node.TypeTextOf(zero), ", want ", FewBitsName(type, bits),
+                                       ", the type of what it belongs to"));
     }
     if (got.shape != given && !(ElementCount(got.shape) == 1 && wide.empty())) {
       return node.Invalid(absl::StrCat("zero point (input ", at.zero, "): got ", PrintType(got),
@@ -225,9 +224,7 @@ struct ResultType {
   DType dtype = DType::kU8;
   int bits = 0;
 
-  std::string Text() const {
-    return bits == 0 ? std::string(DTypeName(dtype)) : FewBitsName(dtype, bits);
-  }
+  std::string Text() const { return FewBitsName(dtype, bits); }
   friend bool operator==(const ResultType&, const ResultType&) = default;
 };
 

@@ -151,6 +151,7 @@ std::optional<FewBits> FewBitsOfOnnx(int onnx_type) {
 }
 
 std::string FewBitsName(DType dtype, int bits) {
+  if (bits == 0) return std::string(DTypeName(dtype));
   return absl::StrCat(IsUnsigned(dtype) ? "u" : "i", bits);
 }
 
@@ -273,8 +274,7 @@ absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxTensorB
     return absl::InvalidArgumentError(
         absl::StrCat(what, ": got ", got_bytes, " bytes of data, want ", want_bytes, " for shape [",
                      absl::StrJoin(result.type.shape, ","), "] of ",
-                     few.has_value() ? FewBitsName(few->dtype, few->bits)
-                                     : std::string(DTypeName(result.type.dtype))));
+                     FewBitsName(result.type.dtype, result.bits)));
   }
   if (few.has_value()) result.data = UnpackBits(result.data->bytes(), *few, 1, count);
   if (result.type.dtype == DType::kBool) {  // Any byte but 0 is true; keep 1 for it.

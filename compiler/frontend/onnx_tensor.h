@@ -32,7 +32,7 @@ struct FewBits {
   DType dtype;  // i8 or u8.
 };
 std::optional<FewBits> FewBitsOfOnnx(int onnx_type);
-// "i4", "u2" ..
+// "i4", "u2" ..; with 0 bits, which stands for all of a type's own, "f32".
 std::string FewBitsName(DType dtype, int bits);
 
 // `rows` rows of `kept` numbers, a byte each. `packed`: several numbers a byte, the first in its
