@@ -235,45 +235,40 @@ std::vector<Program> AllDots() {
   return all;
 }
 
-// One product on tile registers.
-constexpr char kTiles[] = R"(program/1 tiles lowered
-  input A: bf16[16, 32]
-  input B: bf16[16, 16, 2]
-  output Y: f32[16, 16]
-  temp acc: f32[16, 16] tile
-  var p in 1 var i in 16 var j in 16 var k in 16 var v in 2
-  kernel {
-    parallel p in 1 {
-      tensorize(tile_zero) i { for j { acc[i, j] = 0.0 } }
-      tensorize(amx_bf16) i { for j { for k { for v {
-        acc[i, j] += f32(A[i, k * 2 + v]) * f32(B[k, j, v])
-      } } } }
-      tensorize(tile_store) i { for j { Y[i, j] = acc[i, j] } }
-    }
-  })";
-
-constexpr char kByteTiles[] = R"(program/1 tiles lowered
-  input A: u8[16, 64]
-  input B: i8[16, 16, 4]
-  output Y: i32[16, 16]
-  temp acc: i32[16, 16] tile
-  var p in 1 var i in 16 var j in 16 var k in 16 var v in 4
-  kernel {
-    parallel p in 1 {
-      tensorize(tile_zero) i { for j { acc[i, j] = 0_i32 } }
-      tensorize(amx_u8s8) i { for j { for k { for v {
-        acc[i, j] += i32(A[i, k * 4 + v]) * i32(B[k, j, v])
-      } } } }
-      tensorize(tile_store) i { for j { Y[i, j] = acc[i, j] } }
-    }
-  })";
+// One product on tile registers, of groups as `Dots` has them.
+Program Tiles(const std::string& unit, int group, const std::string& left, const std::string& right,
+              const std::string& sum) {
+  const std::string text = R"(program/1 tiles lowered
+    input A: $left[16, $depth]
+    input B: $right[16, 16, $group]
+    output Y: $sum[16, 16]
+    temp acc: $sum[16, 16] tile
+    var p in 1 var i in 16 var j in 16 var k in 16 var v in $group
+    kernel {
+      parallel p in 1 {
+        tensorize(tile_zero) i { for j { acc[i, j] = $zero } }
+        tensorize($unit) i { for j { for k { for v {
+          acc[i, j] += $sum(A[i, k * $group + v]) * $sum(B[k, j, v])
+        } } } }
+        tensorize(tile_store) i { for j { Y[i, j] = acc[i, j] } }
+      }
+    })";
+  return ParseProgram(absl::StrReplaceAll(text, {{"$left", left},
+                                                 {"$right", right},
+                                                 {"$sum", sum},
+                                                 {"$unit", unit},
+                                                 {"$zero", sum == "f32" ? "0.0" : "0_i32"},
+                                                 {"$group", absl::StrCat(group)},
+                                                 {"$depth", absl::StrCat(16 * group)}}))
+      .value();
+}
 
 class InstructionSetTest : public ::testing::TestWithParam<Isa> {};
 
 TEST_P(InstructionSetTest, CodeStaysWithinTheFeatures) {
   const Program everything = Everything(GetParam().lanes);
-  const Program tiles = ParseProgram(kTiles).value();
-  const Program byte_tiles = ParseProgram(kByteTiles).value();
+  const Program tiles = Tiles("amx_bf16", 2, "bf16", "bf16", "f32");
+  const Program byte_tiles = Tiles("amx_u8s8", 4, "u8", "i8", "i32");
   const Program casts = Casts(GetParam().lanes);
   const std::vector<Program> dots = AllDots();
   const Program tile =
