@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "compiler/schedule/primitive.h"
 #include "tuner/sketch/generator/derive.h"
 #include "tuner/sketch/rule.h"
 #include "tuner/sketch/sketch.h"
@@ -82,10 +83,11 @@ std::vector<Sketch> DerivedOf(const RuleContext& context, BlockId block) {
 
 using SketchesOfBlock = std::vector<Sketch> (*)(const RuleContext& context, BlockId block);
 
-// Every combination of what `of_block` says of each block, at most so many.
+// Every combination of what `of_block` says of each block, at most so many; none where it is asked
+// of more than `blocks_max` blocks, structural ones not counted.
 std::vector<Sketch> BlockByBlock(const Program& workload, const DeviceModel& device,
                                  const SketchOptions& options, SketchesOfBlock of_block,
-                                 size_t sketches_max) {
+                                 size_t sketches_max, int blocks_max) {
   // Consumers last: a border or an inlined producer is gone when its reader is scheduled, and rules
   // look at the program as the structural steps so far leave it.
   Program current = workload;
@@ -102,6 +104,7 @@ std::vector<Sketch> BlockByBlock(const Program& workload, const DeviceModel& dev
       current = *std::move(next);
       continue;
     }
+    if (blocks_max-- == 0) return {};
     sketches = Combine(sketches, of_block(context, id), i, sketches_max);
   }
   for (Sketch& sketch : sketches) {
@@ -110,11 +113,23 @@ std::vector<Sketch> BlockByBlock(const Program& workload, const DeviceModel& dev
   return sketches;
 }
 
+// A nest of the whole program that all workers share leaves several nests one after the other, with
+// all that they hand over through memory, nothing to win: measured on two threads of a Zen 5, their
+// best of a layer norm took 1.11 of its best, of sums over classes 1.15, of Swin's windows 2.0
+// (tests/bench/search/zen5_all, 500 to 1,800 points each), and they were 32 to 40 of 42 sketches.
+// A single long row, such as an argmax over all words, no worker can share so.
+bool DealsOut(const Sketch& sketch) {
+  return std::any_of(sketch.steps.begin(), sketch.steps.end(), [](const OpenStep& step) {
+    return absl::string_view(step.step.primitive->name) == "parallel";
+  });
+}
+
 }  // namespace
 
 std::vector<Sketch> GenerateSketches(const Program& workload, const DeviceModel& device,
                                      const SketchOptions& options) {
   const RuleContext context{.program = workload, .device = device, .options = options};
+  const auto block_count = static_cast<int>(workload.blocks.size());
   std::vector<Sketch> sketches;
   const auto add = [&](std::vector<Sketch> further) {
     for (Sketch& sketch : further) sketches.push_back(std::move(sketch));
@@ -122,11 +137,18 @@ std::vector<Sketch> GenerateSketches(const Program& workload, const DeviceModel&
   if ((options.spaces & kTemplates) != 0) {
     bool block_by_block = true;
     add(Ask(RuleKind::kProgram, context, -1, &block_by_block));
-    if (block_by_block) add(BlockByBlock(workload, device, options, TemplatesOf, kSketchesMax));
+    if (block_by_block) {
+      add(BlockByBlock(workload, device, options, TemplatesOf, kSketchesMax, block_count));
+    }
   }
   if ((options.spaces & ~uint32_t{kTemplates}) != 0 && WorkersOfVectors(device)) {
-    for (const Draft& draft : DeriveProgram(context)) sketches.push_back(SketchOf(draft));
-    add(BlockByBlock(workload, device, options, DerivedOf, kDerivedMax));
+    std::vector<Sketch> whole;
+    for (const Draft& draft : DeriveProgram(context)) whole.push_back(SketchOf(draft));
+    const bool suffices =
+        device.workers() == 1 ? !whole.empty() : std::any_of(whole.begin(), whole.end(), DealsOut);
+    add(std::move(whole));
+    add(BlockByBlock(workload, device, options, DerivedOf, kDerivedMax,
+                     suffices ? 1 : block_count));
   }
   sketches.push_back({.name = "unscheduled"});
   return sketches;

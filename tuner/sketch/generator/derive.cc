@@ -53,16 +53,17 @@ std::vector<Draft> Derive(const RuleContext& context, Nest start, const Program&
     if (next.size() > kNestsMax) next.erase(next.begin() + kNestsMax, next.end());
     nests = std::move(next);
   }
-  std::vector<Draft> drafts;
+  std::vector<Draft> drafts, apart;
   for (Nest& nest : nests) {
     // No structure takes it, or what it says of itself was not done.
     if (!nest.tiled() || !nest.producers.empty() || !nest.combined.empty() || nest.needs_copies) {
       continue;
     }
     Draft draft{absl::StrCat("nest", nest.trail), std::move(nest.schedule)};
-    if (SomePointLowers(draft, program)) drafts.push_back(std::move(draft));
+    if (!SomePointLowers(draft, program)) continue;
+    (nest.loads_apart ? apart : drafts).push_back(std::move(draft));
   }
-  return drafts;
+  return drafts.empty() ? apart : drafts;
 }
 
 }  // namespace

@@ -60,6 +60,9 @@ struct Nest {
   std::string combined;  // The block that adds up what workers summed: its nest is as it was.
   bool is_dealt = false, is_cached = false, is_packed = false, is_copied = false,
        is_written_out = false;
+  // Lanes load a constant element by element, which no layout could mend: offered only where a
+  // block has nothing else (docs/schedule-space.md).
+  bool loads_apart = false;
 
   std::string New(absl::string_view what) const;
   bool tiled() const { return !levels.empty(); }

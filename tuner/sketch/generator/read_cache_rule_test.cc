@@ -35,5 +35,17 @@ TEST(ReadCacheRuleTest, OnlyInOrderWhereLanesAreFarApart) {
   }
 }
 
+// Rows that run across groups have no layout of weights to go with them.
+TEST(ReadCacheRuleTest, NoneApartBesideOthers) {
+  const Program grouped =
+      WorkloadOf({.name = "grouped",
+                  .op = "conv",
+                  .inputs = {{1, 6, 6, 48}, {96, 24, 1, 1}},
+                  .attributes = {{"channels_last", int64_t{1}}, {"group", int64_t{2}}}});
+  const std::string names = DerivedText(grouped, kRuleTarget, "");
+  EXPECT_THAT(names, HasSubstr("/SRUS/packed\n"));
+  EXPECT_THAT(names, Not(HasSubstr("/flat/SRUS\n")));
+}
+
 }  // namespace
 }  // namespace burnish
