@@ -177,6 +177,21 @@ TEST_F(FewTrialsTest, AreSharedOutWhereNothingSaysWhichIsHeavy) {
   EXPECT_THAT(Counts(/*no_default=*/true), ElementsAre(4, 4, 4, 4));
 }
 
+TEST_F(StudyRunnerTest, FewTrialsBeginWithWhatShipsWithoutAny) {
+  Create({.task_count = 4, .second_algorithm = true, .spec = {.trials_max = 12}});
+  StudyRunnerOptions options = Options();
+  options.batch_size = 8;
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
+  EXPECT_EQ(result.progress.trial_count, 12);
+  const std::map<std::string, std::string> traces = Traces();
+  for (int task = 0; task < 4; ++task) {
+    EXPECT_EQ(traces.at(absl::StrCat(SyntheticStudy::kId, "/t", task, "/0")),
+              study_->second_default_trace(task));
+  }
+  EXPECT_THAT(CheckStudy(options), IsOk());
+  EXPECT_THAT(CheckReplay(options), IsOk());
+}
+
 TEST_F(StudyRunnerTest, WhatDidWellOnMoreThreadsIsTriedFirstIfItIsAPointHere) {
   Create({.task_count = 1, .spec = {.trials_max = 8}});
   Target elsewhere = study_->target();

@@ -256,12 +256,27 @@ int64_t StudySession::ShareOf(const TaskProgress& task, int64_t left) const {
   return std::max<int64_t>(1, left / std::max<int64_t>(1, blank_count));
 }
 
+absl::StatusOr<bool> StudySession::BeginShipped() {
+  for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+    if (!tasks_[i]->reference_told() || !tasks_[i]->ShipsUnmeasured()) continue;
+    ASSIGN_OR_RETURN(const std::vector<Trial> trials, tasks_[i]->Suggest(1));
+    if (trials.empty()) continue;
+    RETURN_IF_ERROR(Begin(i, /*asked=*/1, trials));
+    return true;
+  }
+  return false;
+}
+
 absl::StatusOr<bool> StudySession::BeginBatch() {
   const int64_t left = TrialBudget(options_.spec) - begun_count_;
   // A budget that has no batch for each is nobody's before all are heard: the task whose candidate
   // 0 is back first would have all of it.
   const auto batch_each = options_.batch_size * static_cast<int64_t>(tasks_.size());
-  if (left < batch_each && IsAnyUnheard()) return false;
+  if (left < batch_each) {
+    if (IsAnyUnheard()) return false;
+    ASSIGN_OR_RETURN(const bool begun, BeginShipped());
+    if (begun) return true;
+  }
   while (true) {
     const std::optional<int> picked = scheduler_->Pick(TaskProgresses());
     if (!picked.has_value()) return false;

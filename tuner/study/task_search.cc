@@ -116,6 +116,11 @@ int64_t TaskSearch::AcceptedNs(const Measurement& measurement) const {
   return accuracy_.Accepts(measurement.numerics) ? RankLatencyNs(measurement) : 0;
 }
 
+bool TaskSearch::IsDefault(const std::string& trace) const {
+  const std::vector<std::string>& defaults = options_.tools.default_traces;
+  return std::find(defaults.begin(), defaults.end(), trace) != defaults.end();
+}
+
 void TaskSearch::NoteDefault(const std::string& trace, int64_t accepted_ns) {
   const std::vector<std::string>& defaults = options_.tools.default_traces;
   shipped_ns_.resize(defaults.size());
@@ -132,6 +137,15 @@ int64_t TaskSearch::default_ns() const {
     if (*ns > 0) return *ns;
   }
   return reference_ns_;
+}
+
+bool TaskSearch::ShipsUnmeasured() const {
+  if (options_.spec.no_default || next_number_ > 0) return false;
+  for (const std::optional<int64_t>& ns : shipped_ns_) {
+    if (!ns.has_value()) return true;
+    if (*ns > 0) return false;
+  }
+  return false;
 }
 
 absl::StatusOr<Observation> TaskSearch::ObservationOf(const Proposal& proposal,
@@ -215,6 +229,7 @@ absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
     }
     const int64_t latency_ns = AcceptedNs(result.measurement);
     NoteDefault(result.trace, latency_ns);
+    const bool is_ahead = progress_.best_ns.empty() && pending_.empty() && IsDefault(result.trace);
     if (latency_ns > 0 && (best_.latency_ns == 0 || latency_ns < best_.latency_ns)) {
       best_ = {.origin = BestOrigin::kTrial,
                .latency_ns = latency_ns,
@@ -222,8 +237,14 @@ absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
                .candidate_id = proposal.candidate_id,
                .trial_id = result.trial_id};
     }
-    // A failure is a trial as well: it has cost one, and the curve stays level.
-    progress_.best_ns.push_back(best_.latency_ns);
+    if (is_ahead) {
+      // It ships, so it is no gain of the search: a slope from it would draw all trials there.
+      progress_.start_ns = best_.latency_ns;
+      ++ahead_count_;
+    } else {
+      // A failure is a trial as well: it has cost one, and the curve stays level.
+      progress_.best_ns.push_back(best_.latency_ns);
+    }
     ASSIGN_OR_RETURN(const Observation observation, ObservationOf(proposal, result.measurement));
     strategy_->Update({observation});
     untrained_.push_back({std::move(proposal), result.measurement});
@@ -255,7 +276,7 @@ TaskStatus TaskSearch::status() const {
           .bound_ns = options_.tools.bound_ns,
           .default_ns = default_ns(),
           .best = best_,
-          .trial_count = progress_.trial_count(),
+          .trial_count = progress_.trial_count() + ahead_count_,
           .pending_count = pending_count,
           .exhausted = progress_.exhausted};
 }

@@ -70,6 +70,10 @@ class TaskSearch {
   // Of the reference's own measurement and of the trials after it.
   int64_t incumbent_ns() const { return best_.latency_ns; }
 
+  // Whether the first trial is still to come and would be of what `compile` takes without records,
+  // which is not candidate 0 where an algorithm is faster by the analytic model.
+  bool ShipsUnmeasured() const;
+
   // New trials, at most `count`, with the next free numbers; pure until Begin. Fewer: there are no
   // more, or none that is not pending.
   absl::StatusOr<std::vector<Trial>> Suggest(int count) const;
@@ -108,6 +112,7 @@ class TaskSearch {
                                             const Measurement& measurement) const;
   // The rank latency; 0 where it failed or is not accurate enough.
   int64_t AcceptedNs(const Measurement& measurement) const;
+  bool IsDefault(const std::string& trace) const;
   void NoteDefault(const std::string& trace, int64_t accepted_ns);
   // See TaskStatus.
   int64_t default_ns() const;
@@ -125,6 +130,8 @@ class TaskSearch {
   int64_t reference_ns_ = 0;  // Of candidate 0; 0: not measured, or it fails.
   // Of each of the tools' default traces: nullopt: not measured; 0: it fails or is too inaccurate.
   std::vector<std::optional<int64_t>> shipped_ns_;
+  // Trials that were measured ahead of the search (StudySession::BeginShipped).
+  int64_t ahead_count_ = 0;
   BestCandidate best_;
   TaskProgress progress_;  // `pending_count` is not kept here.
 };
