@@ -79,11 +79,11 @@ class StudySession {
   // Of `left` trials, those that a task may have of which nothing runs and nothing was tried, as
   // where candidate 0 is withheld: nothing says which of its like is heavy. All of any other.
   int64_t ShareOf(const TaskProgress& task, int64_t left) const;
-  // Begins one batch of the task that is worth it most. False: no task has one now.
-  // One trial of the next task of which it is not known what `compile` would take without records:
-  // a budget that does not reach the task would else end with candidate 0 in its place. False:
-  // there is none.
+  // Begins one trial of the next task of which it is not known what `compile` would take without
+  // records: a budget that does not reach the task would else end with candidate 0 in its place.
+  // False: there is none.
   absl::StatusOr<bool> BeginShipped();
+  // Begins one batch of the task that is worth it most. False: no task has one now.
   absl::StatusOr<bool> BeginBatch();
   absl::Status Begin(int task_index, int asked, const std::vector<Trial>& trials);
   enum class Submission { kFirst, kAfterRestart, kAgain };

@@ -116,36 +116,30 @@ int64_t TaskSearch::AcceptedNs(const Measurement& measurement) const {
   return accuracy_.Accepts(measurement.numerics) ? RankLatencyNs(measurement) : 0;
 }
 
-bool TaskSearch::IsDefault(const std::string& trace) const {
-  const std::vector<std::string>& defaults = options_.tools.default_traces;
-  return std::find(defaults.begin(), defaults.end(), trace) != defaults.end();
-}
-
-void TaskSearch::NoteDefault(const std::string& trace, int64_t accepted_ns) {
+bool TaskSearch::NoteDefault(const std::string& trace, int64_t accepted_ns) {
   const std::vector<std::string>& defaults = options_.tools.default_traces;
   shipped_ns_.resize(defaults.size());
-  for (size_t i = 0; i < defaults.size(); ++i) {
-    if (defaults[i] == trace) shipped_ns_[i] = accepted_ns;
+  const auto at = std::find(defaults.begin(), defaults.end(), trace);
+  if (at == defaults.end()) return false;
+  shipped_ns_[at - defaults.begin()] = accepted_ns;
+  return true;
+}
+
+std::optional<int64_t> TaskSearch::ShippedNs() const {
+  for (const std::optional<int64_t>& ns : shipped_ns_) {
+    // As long as an earlier one is not measured, nobody knows whether it is the one.
+    if (!ns.has_value() || *ns > 0) return ns;
   }
+  return 0;
 }
 
 int64_t TaskSearch::default_ns() const {
-  for (const std::optional<int64_t>& ns : shipped_ns_) {
-    // `compile` takes the first default that is accurate enough. As long as an earlier one is not
-    // measured, nobody knows whether it is the one, and candidate 0 stands in.
-    if (!ns.has_value()) break;
-    if (*ns > 0) return *ns;
-  }
-  return reference_ns_;
+  const int64_t shipped_ns = ShippedNs().value_or(0);
+  return shipped_ns > 0 ? shipped_ns : reference_ns_;  // Candidate 0 stands in.
 }
 
 bool TaskSearch::ShipsUnmeasured() const {
-  if (options_.spec.no_default || next_number_ > 0) return false;
-  for (const std::optional<int64_t>& ns : shipped_ns_) {
-    if (!ns.has_value()) return true;
-    if (*ns > 0) return false;
-  }
-  return false;
+  return !options_.spec.no_default && next_number_ == 0 && !ShippedNs().has_value();
 }
 
 absl::StatusOr<Observation> TaskSearch::ObservationOf(const Proposal& proposal,
@@ -228,8 +222,8 @@ absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
       continue;
     }
     const int64_t latency_ns = AcceptedNs(result.measurement);
-    NoteDefault(result.trace, latency_ns);
-    const bool is_ahead = progress_.best_ns.empty() && pending_.empty() && IsDefault(result.trace);
+    const bool is_ahead =
+        NoteDefault(result.trace, latency_ns) && progress_.best_ns.empty() && pending_.empty();
     if (latency_ns > 0 && (best_.latency_ns == 0 || latency_ns < best_.latency_ns)) {
       best_ = {.origin = BestOrigin::kTrial,
                .latency_ns = latency_ns,

@@ -112,8 +112,11 @@ class TaskSearch {
                                             const Measurement& measurement) const;
   // The rank latency; 0 where it failed or is not accurate enough.
   int64_t AcceptedNs(const Measurement& measurement) const;
-  bool IsDefault(const std::string& trace) const;
-  void NoteDefault(const std::string& trace, int64_t accepted_ns);
+  // Whether the trace is a default schedule's.
+  bool NoteDefault(const std::string& trace, int64_t accepted_ns);
+  // Of what `compile` takes without records: the first default that is accurate enough. Nullopt:
+  // not measured yet; 0: none is.
+  std::optional<int64_t> ShippedNs() const;
   // See TaskStatus.
   int64_t default_ns() const;
 

@@ -8,7 +8,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/rng.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/lower.h"
@@ -62,31 +61,6 @@ TEST_P(DerivedTest, PointsComputeTheDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Tasks, DerivedTest, ::testing::ValuesIn(TypedTasks()),
                          [](const auto& info) { return info.param.name; });
-
-// How many of the derived sketches have a nest for each of several blocks.
-int BlockByBlockCount(const Program& workload, absl::string_view target_text) {
-  const absl::StatusOr<Target> target = ParseTarget(target_text);
-  CHECK_OK(target);
-  int count = 0;
-  for (const Sketch& sketch :
-       GenerateSketches(workload, DeviceModelOf(*target), {.spaces = kGenerator})) {
-    count += absl::StrContains(sketch.name, " nest");
-  }
-  return count;
-}
-
-Program SoftmaxOf(int64_t rows, int64_t columns) {
-  return WorkloadOf({.name = "softmax",
-                     .op = "softmax",
-                     .inputs = {{rows, columns}},
-                     .attributes = {{"axis", int64_t{1}}}});
-}
-
-TEST(GeneratorTest, NestsBlockByBlockWhereWorkersCannotShareOneOfTheWholeProgram) {
-  EXPECT_EQ(BlockByBlockCount(SoftmaxOf(256, 160), "cpu:arch=znver4,threads=2"), 0);
-  EXPECT_EQ(BlockByBlockCount(SoftmaxOf(1, 65536), "cpu:arch=znver4,threads=1"), 0);
-  EXPECT_GT(BlockByBlockCount(SoftmaxOf(1, 65536), "cpu:arch=znver4,threads=2"), 0);
-}
 
 }  // namespace
 }  // namespace burnish

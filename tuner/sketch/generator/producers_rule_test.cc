@@ -7,6 +7,7 @@ namespace burnish {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -86,6 +87,21 @@ TEST(ProducersRuleTest, MaximaOfRowsOfBytes) {
   vectorize@1 M_lanes.M_kl lanes=32
   compute_at@1 M_lanes->(M_i0l,M_i1l,M_kv) inside=Y_s0_0
 )"));
+}
+
+// The names of what is derived of a softmax. A blank in one parts nests of several blocks.
+std::string DerivedOfSoftmax(int64_t rows, int64_t columns, absl::string_view target) {
+  return DerivedText(WorkloadOf({.name = "softmax",
+                                 .op = "softmax",
+                                 .inputs = {{rows, columns}},
+                                 .attributes = {{"axis", int64_t{1}}}}),
+                     target, "");
+}
+
+TEST(ProducersRuleTest, NestsBlockByBlockWhereWorkersCannotShareOneOfTheWholeProgram) {
+  EXPECT_THAT(DerivedOfSoftmax(256, 160, "cpu:arch=znver4,threads=2"), Not(HasSubstr(" nest")));
+  EXPECT_THAT(DerivedOfSoftmax(1, 65536, "cpu:arch=znver4,threads=1"), Not(HasSubstr(" nest")));
+  EXPECT_THAT(DerivedOfSoftmax(1, 65536, "cpu:arch=znver4,threads=2"), HasSubstr(" nest"));
 }
 
 }  // namespace

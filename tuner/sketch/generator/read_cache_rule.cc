@@ -34,17 +34,12 @@ std::vector<Nest> ReadCacheRule(const RuleContext& context, const SketchRule&, c
   way.trail += "/packed";
   // A table that is read at several places, or by indices that are data, is none that can be laid
   // out: the primitive knows.
-  if (!FirstPointApplies({way.trail, way.schedule}, s.program())) {
-    Nest apart = nest;
-    apart.is_packed = true;
-    apart.loads_apart = must;
-    return {std::move(apart)};
-  }
+  Nest in_place = nest;
+  in_place.is_packed = true;
+  in_place.loads_apart = must;
+  if (!FirstPointApplies({way.trail, way.schedule}, s.program())) return {std::move(in_place)};
   std::vector<Nest> ways = {std::move(way)};
-  if (!must) {
-    ways.push_back(nest);
-    ways.back().is_packed = true;
-  }
+  if (!must) ways.push_back(std::move(in_place));
   return ways;
 }
 
