@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "compiler/schedule/primitive.h"
 #include "tuner/sketch/generator/derive.h"
 #include "tuner/sketch/rule.h"
 #include "tuner/sketch/sketch.h"
@@ -118,10 +117,10 @@ std::vector<Sketch> BlockByBlock(const Program& workload, const DeviceModel& dev
 // best of a layer norm took 1.11 of its best, of sums over classes 1.15, of Swin's windows 2.0
 // (tests/bench/search/zen5_all, 500 to 1,800 points each), and they were 32 to 40 of 42 sketches.
 // A single long row, such as an argmax over all words, no worker can share so.
-bool DealsOut(const Sketch& sketch) {
-  return std::any_of(sketch.steps.begin(), sketch.steps.end(), [](const OpenStep& step) {
-    return absl::string_view(step.step.primitive->name) == "parallel";
-  });
+bool DealsOut(const Draft& draft) {
+  const std::vector<Node>& nodes = draft.schedule.structure().nodes;
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const Node& node) { return node.loop_kind == LoopKind::kParallel; });
 }
 
 }  // namespace
@@ -142,11 +141,10 @@ std::vector<Sketch> GenerateSketches(const Program& workload, const DeviceModel&
     }
   }
   if ((options.spaces & ~uint32_t{kTemplates}) != 0 && WorkersOfVectors(device)) {
-    std::vector<Sketch> whole;
-    for (const Draft& draft : DeriveProgram(context)) whole.push_back(SketchOf(draft));
+    const std::vector<Draft> whole = DeriveProgram(context);
+    for (const Draft& draft : whole) sketches.push_back(SketchOf(draft));
     const bool suffices =
         device.workers() == 1 ? !whole.empty() : std::any_of(whole.begin(), whole.end(), DealsOut);
-    add(std::move(whole));
     add(BlockByBlock(workload, device, options, DerivedOf, kDerivedMax,
                      suffices ? 1 : block_count));
   }
