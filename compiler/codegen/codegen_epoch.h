@@ -8,7 +8,7 @@ namespace burnish {
 
 // Raised by hand when lowering or a backend makes other code of the same trace: latencies that were
 // measured before are stale then, traces never. Part of every candidate's id.
-inline constexpr int32_t kCodegenEpoch = 10;
+inline constexpr int32_t kCodegenEpoch = 11;
 
 }  // namespace burnish
 

@@ -60,11 +60,13 @@ void ProgramWriter::Store(BufferId buffer, std::vector<Expr> indices, Expr value
        .combiner = combiner});
 }
 
-void ProgramWriter::Prefetch(BufferId buffer, std::vector<Expr> indices, Expr cond) {
+void ProgramWriter::Prefetch(BufferId buffer, std::vector<Expr> indices, Expr cond,
+                             int cache_level) {
   Add({.kind = NodeKind::kPrefetch,
        .buffer = buffer,
        .indices = std::move(indices),
-       .cond = std::move(cond)});
+       .cond = std::move(cond),
+       .cache_level = cache_level});
 }
 
 Expr ProgramWriter::At(BufferId buffer, std::vector<Expr> indices) const {

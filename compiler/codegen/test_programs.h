@@ -26,7 +26,8 @@ class ProgramWriter {
           const std::function<void()>& otherwise = nullptr);
   void Store(BufferId buffer, std::vector<Expr> indices, Expr value,
              Combiner combiner = Combiner::kAssign);
-  void Prefetch(BufferId buffer, std::vector<Expr> indices, Expr cond = nullptr);
+  void Prefetch(BufferId buffer, std::vector<Expr> indices, Expr cond = nullptr,
+                int cache_level = 2);
   Expr At(BufferId buffer, std::vector<Expr> indices) const;
   // What follows belongs to the pack function.
   void BeginPack();

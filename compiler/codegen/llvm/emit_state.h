@@ -87,10 +87,11 @@ struct EmitState {
   bool fused_multiply_add = false;                   // The target has it.
   SmallFloatUnits small_floats;                      // What the target converts by itself.
   MathUnits math;
-  bool masks_lanes = false;       // Its loads and stores leave lanes out at no cost.
-  int integer_vector_bits = 128;  // Of its widest vectors of 16-bit integers.
-  int dot4_bits = 0;              // Of the widest sums of four products of bytes; 0: none.
-  bool folds_zeros = false;       // The program's algorithm takes 0 * x for 0 and 0 + x for x.
+  bool prefetches_through_l1 = false;  // What is asked for into L2 is asked for into L1.
+  bool masks_lanes = false;            // Its loads and stores leave lanes out at no cost.
+  int integer_vector_bits = 128;       // Of its widest vectors of 16-bit integers.
+  int dot4_bits = 0;                   // Of the widest sums of four products of bytes; 0: none.
+  bool folds_zeros = false;            // The program's algorithm takes 0 * x for 0 and 0 + x for x.
   int64_t store_count = 0;
   absl::Status status;  // The first error: INVALID_ARGUMENT.
 

@@ -123,6 +123,7 @@ absl::Status FunctionEmitter::Run() {
   state_.math = options_.math;
   state_.dot4_bits = options_.dot4_bits;
   state_.integer_vector_bits = options_.integer_vector_bits;
+  state_.prefetches_through_l1 = options_.prefetches_through_l1;
   state_.masks_lanes = options_.masks_lanes;
   state_.scopes.resize(1);
   state_.error_flag = b_.CreateAlloca(i32, nullptr, "error");

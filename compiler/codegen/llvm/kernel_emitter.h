@@ -23,9 +23,10 @@ struct FunctionOptions {
   bool fused_multiply_add = false;
   SmallFloatUnits small_floats;
   MathUnits math;
-  int dot4_bits = 0;              // Of the widest vpdpbusd; 0: the target has none.
-  int integer_vector_bits = 128;  // Of the widest vectors of 16-bit integers.
-  bool masks_lanes = false;       // Whether loads and stores of vectors leave lanes out at no cost.
+  int dot4_bits = 0;                   // Of the widest vpdpbusd; 0: the target has none.
+  int integer_vector_bits = 128;       // Of the widest vectors of 16-bit integers.
+  bool prefetches_through_l1 = false;  // See EmitState.
+  bool masks_lanes = false;  // Whether loads and stores of vectors leave lanes out at no cost.
   TileUnits tiles;
 };
 

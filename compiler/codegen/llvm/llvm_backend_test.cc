@@ -139,6 +139,24 @@ TEST(LlvmBackendTest, EmitsTextOfBothForms) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("wasm")));
 }
 
+TEST(LlvmBackendTest, PrefetchesIntoTheCacheThatIsMeantButOnZen5) {
+  const auto assembly_of = [](const char* cpu, int cache_level) {
+    ProgramWriter w("copy");
+    const BufferId x = w.Add("X", {100}, BufferRole::kInput);
+    const BufferId y = w.Add("Y", {100}, BufferRole::kOutput);
+    w.Loop(LoopKind::kSerial, 100, [&](Expr i) {
+      w.Prefetch(x, {i + 16}, nullptr, cache_level);
+      w.Store(y, {i}, w.At(x, {i}));
+    });
+    const KernelSource source{.symbol = "copy", .program = &w.program()};
+    return MakeLlvmBackend()->Emit({.tune_cpu = cpu, .features = {"sse4.2"}}, source, "asm");
+  };
+  EXPECT_THAT(assembly_of("znver4", 1), IsOkAndHolds(HasSubstr("prefetcht0")));
+  EXPECT_THAT(assembly_of("znver4", 2), IsOkAndHolds(HasSubstr("prefetcht1")));
+  EXPECT_THAT(assembly_of("znver5", 1), IsOkAndHolds(HasSubstr("prefetcht0")));
+  EXPECT_THAT(assembly_of("znver5", 2), IsOkAndHolds(HasSubstr("prefetcht0")));
+}
+
 TEST(LlvmBackendTest, LoopsThatZeroMemoryCallNoLibrary) {
   ProgramWriter w("zero");
   const BufferId x = w.Add("X", {100000}, BufferRole::kInput);

@@ -634,9 +634,11 @@ void MemoryEmitter::Prefetch(const Node& prefetch) {
       b.CreateGEP(MemoryType(b, state_.program->buffers[prefetch.buffer].dtype),
                   state_.buffers[prefetch.buffer].pointer, IndexValue(address.form));
   constexpr int kRead = 0, kData = 1;
-  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
-                    {pointer, b.getInt32(kRead), b.getInt32(prefetch.cache_level == 1 ? 3 : 2),
-                     b.getInt32(kData)});
+  constexpr int kT0 = 3, kT1 = 2;  // LLVM's "locality": prefetcht0, prefetcht1.
+  const bool into_l1 = prefetch.cache_level == 1 || state_.prefetches_through_l1;
+  b.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {pointer->getType()},
+      {pointer, b.getInt32(kRead), b.getInt32(into_l1 ? kT0 : kT1), b.getInt32(kData)});
 }
 
 llvm::Value* MemoryEmitter::TableGlobal(const ConstTable& table) {
