@@ -1,6 +1,7 @@
 #include "worker/runner/kernel_sequence.h"
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ TEST_F(KernelSequenceTest, StepReadsWhatTheOneBeforeWroteAndConstantsOfItsOwn) {
     const auto before = (*sequence)->buffers(0, step - 1), here = (*sequence)->buffers(0, step);
     EXPECT_EQ(here[0], before[2]) << step;
     EXPECT_NE(here[0], here[2]) << step;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(here[1]) % 128, 0u) << step;
     for (int other = 0; other < step; ++other) {
       EXPECT_NE(here[1], (*sequence)->buffers(0, other)[1]) << step;
     }
