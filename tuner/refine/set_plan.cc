@@ -18,28 +18,36 @@ SetPlan PlanSets(absl::Span<const std::array<int, 2>> members, absl::Span<const 
   CHECK(!members.empty() && !model_order.empty() && options.block_count >= 1);
   SetPlan plan;
   plan.order.step_count = static_cast<int32_t>(model_order.size());
-  // One pass of each set: the first touches code and constants that no pass before had in use.
-  plan.order.warm_up_pass_count = 2;
-  for (int block = 0; block <= options.block_count; ++block) {
+  // What no run would count is no time that anybody asks for; of later runs it is told apart below.
+  plan.order.warm_up_pass_count = kSettlePasses;
+  for (int block = 0; block < options.block_count; ++block) {
     Rng rng(RngStream{
         .seed = options.seed, .purpose = "refine sets", .round = options.process, .index = block});
     // In turn, but not always in the same one: the set that runs second would meet a machine that
     // the first has warmed.
     const int first = static_cast<int>(rng.Below(2));
     for (const int set : {first, 1 - first}) {
-      plan.set_of_pass.push_back(set);
-      for (const int task : model_order) plan.order.candidates.push_back(members[task][set]);
+      for (int pass = 0; pass < kPassesOfSet; ++pass) {
+        plan.passes.push_back({.set = set, .counts = pass >= kSettlePasses});
+        for (const int task : model_order) plan.order.candidates.push_back(members[task][set]);
+      }
     }
   }
   return plan;
 }
 
-absl::StatusOr<std::array<double, 2>> SetPassNs(const SetPlan& plan,
-                                                absl::Span<const ProcessLatencies> candidates) {
+absl::StatusOr<SetTimes> TimesOfSets(const SetPlan& plan,
+                                     absl::Span<const ProcessLatencies> candidates) {
+  SetTimes times;
+  for (std::vector<ProcessLatencies>& of_set : times.candidates) {
+    of_set.assign(candidates.begin(), candidates.end());
+    for (ProcessLatencies& latencies : of_set) latencies.latency_ns.clear();
+  }
   std::array<std::vector<double>, 2> pass_ns;
   std::vector<size_t> read(candidates.size(), 0);  // Latencies of each candidate so far.
   const ModelOrder& order = plan.order;
   for (int64_t pass = order.warm_up_pass_count; pass < order.pass_count(); ++pass) {
+    const auto [set, counts] = plan.passes[pass];
     // A candidate has one latency a pass, the mean over its steps (ModelOrder), so its share of the
     // pass is that times their number.
     std::map<int32_t, int> step_counts;
@@ -54,9 +62,11 @@ absl::StatusOr<std::array<double, 2>> SetPassNs(const SetPlan& plan,
         // later pass to the wrong set without anything looking odd.
         return absl::InternalError("a candidate has fewer latencies than passes");
       }
-      total_ns += step_count * static_cast<double>(latency_ns[read[candidate]++]);
+      const int64_t ns = latency_ns[read[candidate]++];
+      total_ns += step_count * static_cast<double>(ns);
+      if (counts) times.candidates[set][candidate].latency_ns.push_back(ns);
     }
-    pass_ns[plan.set_of_pass[pass]].push_back(total_ns);
+    if (counts) pass_ns[set].push_back(total_ns);
   }
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (read[i] != candidates[i].latency_ns.size()) {
@@ -65,7 +75,8 @@ absl::StatusOr<std::array<double, 2>> SetPassNs(const SetPlan& plan,
   }
   // The median of passes: an interrupted pass is slow by any amount, and a mean would hand the
   // verdict to it.
-  return std::array<double, 2>{Median(std::move(pass_ns[0])), Median(std::move(pass_ns[1]))};
+  times.pass_ns = {Median(std::move(pass_ns[0])), Median(std::move(pass_ns[1]))};
+  return times;
 }
 
 SetVerdict JudgeSets(absl::Span<const double> ratios) {

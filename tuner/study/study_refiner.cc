@@ -29,9 +29,12 @@ constexpr double kDefaultNearRatio = 1.5;
 // Best first, of which a contest takes kCandidatesMax: others are twins of these, or defaults where
 // the study is to have none. A guess; where it is too few a task has fewer contestants.
 constexpr int kRecordsLookedAt = 32;
-// Each entry's latency of a process is the median of about so many. Both are guesses: below four
-// one bad pass would move it, beyond twelve a process would only take longer.
-constexpr int kBlocksMin = 4, kBlocksMax = 12;
+// Each entry's latency of a process is the median of about so many passes. Both are guesses: below
+// four one bad pass would move it, beyond twelve a process would only take longer.
+constexpr int kTimedPassesMin = 4, kTimedPassesMax = 12;
+// Of two sets: at least as many passes, and each set first in one of two blocks or so.
+constexpr int kSetBlocksMin = 2;
+constexpr int kSetBlocksMax = kTimedPassesMax / kCountedPasses;
 // Of its time; the rest goes into loading: weights of every step are a page fault a page.
 constexpr double kPassShare = 0.5;
 // Beside the passes: loading, filling memory, other people's measurements.
@@ -85,16 +88,18 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
   std::vector<Choice> choices(tasks_.size());
   if (width == 1) return Conclude(choices);
   const double share_ns = kPassShare * absl::ToDoubleNanoseconds(time_max) / kRefineProcesses;
-  // Of so many passes. One more block is the warm-up.
-  const auto block_count = [&](size_t pass_count) {
-    const double block_ns = PassNs() * static_cast<double>(pass_count);
-    return static_cast<int>(
-        std::clamp(share_ns / block_ns - 1, double{kBlocksMin}, double{kBlocksMax}));
-  };
-  RETURN_IF_ERROR(RunContests(block_count(width), stop));
+  const double passes_max = share_ns / PassNs();
+  // One more block is the warm-up.
+  RETURN_IF_ERROR(
+      RunContests(static_cast<int>(std::clamp(passes_max / static_cast<double>(width) - 1,
+                                              double{kTimedPassesMin}, double{kTimedPassesMax})),
+                  stop));
   const std::vector<RefineVerdict> verdicts = Judge(Times());
   for (size_t i = 0; i < choices.size(); ++i) choices[i] = {verdicts[i].winner, verdicts[i].ratio};
-  RETURN_IF_ERROR(CompareSets(block_count(2), stop, choices));
+  RETURN_IF_ERROR(
+      CompareSets(static_cast<int>(std::clamp(passes_max / (2 * kPassesOfSet),
+                                              double{kSetBlocksMin}, double{kSetBlocksMax})),
+                  stop, choices));
   return Conclude(choices);
 }
 
@@ -107,7 +112,7 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::MeasureGains(
   }
   // Nobody contends: the best alone, or the default schedules.
   std::vector<Choice> choices(tasks_.size());
-  RETURN_IF_ERROR(CompareSets(kBlocksMax, stop, choices));
+  RETURN_IF_ERROR(CompareSets(kSetBlocksMax, stop, choices));
   if (!progress_.defaults_taken) return std::vector<Winner>();
   return Conclude(choices);
 }
@@ -395,25 +400,25 @@ absl::StatusOr<double> StudyRefiner::CompareSetsOnce(NetworkRequest& request,
   for (const Measurement& measurement : result.measurements) {
     ASSIGN_OR_RETURN(latencies.emplace_back(), ProcessOf(measurement));
   }
-  ASSIGN_OR_RETURN(const auto pass_ns, SetPassNs(plan, latencies));
+  ASSIGN_OR_RETURN(SetTimes times, TimesOfSets(plan, latencies));
   for (size_t i = 0; i < members.size(); ++i) {
     const auto [chosen, untuned] = members[i];
     Contest& contest = contests_[i];
     if (progress_.gains_only && contest.untuned >= 0) {
       // What the verdict is from: no contest measured them.
       Entry &best = contest.entries[0], &shipped = contest.entries[contest.untuned];
-      best.processes.push_back(latencies[chosen]);
+      best.processes.push_back(times.candidates[0][chosen]);
       best.environment = result.measurements[chosen].environment;
       if (contest.untuned > 0) {
-        shipped.processes.push_back(latencies[untuned]);
+        shipped.processes.push_back(times.candidates[1][untuned]);
         shipped.environment = result.measurements[untuned].environment;
       }
     }
-    // Of one candidate the passes of both sets are one list of latencies.
-    gains[i].push_back(
-        chosen == untuned ? 1 : MedianNs(latencies[untuned]) / MedianNs(latencies[chosen]));
+    gains[i].push_back(chosen == untuned ? 1
+                                         : MedianNs(times.candidates[1][untuned]) /
+                                               MedianNs(times.candidates[0][chosen]));
   }
-  return pass_ns[0] / pass_ns[1];
+  return times.pass_ns[0] / times.pass_ns[1];
 }
 
 BestOrigin StudyRefiner::OriginOf(int task_index, const Record& record) const {
