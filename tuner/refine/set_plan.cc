@@ -18,7 +18,7 @@ SetPlan PlanSets(absl::Span<const std::array<int, 2>> members, absl::Span<const 
   CHECK(!members.empty() && !model_order.empty() && options.block_count >= 1);
   SetPlan plan;
   plan.order.step_count = static_cast<int32_t>(model_order.size());
-  // What no run would count is no time that anybody asks for; of later runs it is told apart below.
+  // Of the first run what does not count; in later runs `counts` tells it apart.
   plan.order.warm_up_pass_count = kSettlePasses;
   for (int block = 0; block < options.block_count; ++block) {
     Rng rng(RngStream{

@@ -88,18 +88,17 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
   std::vector<Choice> choices(tasks_.size());
   if (width == 1) return Conclude(choices);
   const double share_ns = kPassShare * absl::ToDoubleNanoseconds(time_max) / kRefineProcesses;
-  const double passes_max = share_ns / PassNs();
-  // One more block is the warm-up.
+  // Blocks of so many passes for which there is time, within the bounds.
+  const auto block_count = [&](size_t pass_count, int warm_up, int least, int most) {
+    const double block_ns = PassNs() * static_cast<double>(pass_count);
+    return static_cast<int>(std::clamp<double>(share_ns / block_ns - warm_up, least, most));
+  };
   RETURN_IF_ERROR(
-      RunContests(static_cast<int>(std::clamp(passes_max / static_cast<double>(width) - 1,
-                                              double{kTimedPassesMin}, double{kTimedPassesMax})),
-                  stop));
+      RunContests(block_count(width, /*warm_up=*/1, kTimedPassesMin, kTimedPassesMax), stop));
   const std::vector<RefineVerdict> verdicts = Judge(Times());
   for (size_t i = 0; i < choices.size(); ++i) choices[i] = {verdicts[i].winner, verdicts[i].ratio};
-  RETURN_IF_ERROR(
-      CompareSets(static_cast<int>(std::clamp(passes_max / (2 * kPassesOfSet),
-                                              double{kSetBlocksMin}, double{kSetBlocksMax})),
-                  stop, choices));
+  RETURN_IF_ERROR(CompareSets(
+      block_count(2 * kPassesOfSet, /*warm_up=*/0, kSetBlocksMin, kSetBlocksMax), stop, choices));
   return Conclude(choices);
 }
 
@@ -400,7 +399,7 @@ absl::StatusOr<double> StudyRefiner::CompareSetsOnce(NetworkRequest& request,
   for (const Measurement& measurement : result.measurements) {
     ASSIGN_OR_RETURN(latencies.emplace_back(), ProcessOf(measurement));
   }
-  ASSIGN_OR_RETURN(SetTimes times, TimesOfSets(plan, latencies));
+  ASSIGN_OR_RETURN(const SetTimes times, TimesOfSets(plan, latencies));
   for (size_t i = 0; i < members.size(); ++i) {
     const auto [chosen, untuned] = members[i];
     Contest& contest = contests_[i];
