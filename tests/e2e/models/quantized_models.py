@@ -102,9 +102,9 @@ def mobile_network():
     return w.model([1, 4, 32, 32], w.op("Gemm", x, w.weights(10, 32), w.vector(10), transB=1))
 
 
-def transformer():
+def transformer(width=64):
     w = Writer(3)
-    width, heads, tokens = 64, 4, 16
+    heads, tokens = width // 16, 16
 
     def linear(x, columns, rows=width):
         y = w.op("MatMul", x, w.weights(rows, columns, fan=2 * rows))
