@@ -246,12 +246,10 @@ bool IsReadOnce(const WalkAccess& access) {
   return true;
 }
 
-// Hardware that has run ahead of a panel's end has the beginning of the next one, but not beyond
-// the end of a page ("Intel 64 and IA-32 architectures optimization reference manual", 2.5.5.4).
-constexpr double kPageBytes = 4096;
-
 // How often a worker begins weights that it reads over and over before it moves on, the first time
-// not counted: the panels of a product, whose rows are in the loop inside.
+// not counted: the panels of a product, whose rows are in the loop inside. Hardware that has run
+// ahead of a panel's end has the beginning of the next one, but not beyond the end of a page
+// ("Intel 64 and IA-32 architectures optimization reference manual", 2.5.5.4).
 double PanelsBegun(const BufferTraffic& weights, double bytes) {
   const WalkAccess& access = *weights.access;
   size_t level = access.body_depth;

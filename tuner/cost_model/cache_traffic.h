@@ -1,11 +1,12 @@
 // Bytes that each level of cache must bring in for each buffer of a nest, from the working sets of
 // the loops around its accesses.
 // Source: Low et al., "Analytical modeling is enough for high-performance BLIS", TOMS 2016,
-// section 4, without associativity.
+// section 4; of associativity that runs a power of two apart share sets of L2.
 #ifndef TUNER_COST_MODEL_CACHE_TRAFFIC_H_
 #define TUNER_COST_MODEL_CACHE_TRAFFIC_H_
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -16,6 +17,8 @@ namespace burnish {
 
 inline constexpr int kCacheLevelCount = 3;
 
+inline constexpr double kPageBytes = 4096;  // Of the smallest page.
+
 struct AccessFootprint {
   // What is touched while some loops run once.
   struct Elements {
@@ -23,6 +26,8 @@ struct AccessFootprint {
     double span = 1;     // From the first to the last.
     double run = 1;      // Neighbours that follow one another.
     bool jumps = false;  // From run to run by what is no multiple of a line.
+    // The greatest divisor of all steps from run to run, 1 of hidden ones; 0: there is one run.
+    int64_t pitch = 0;
   };
 
   const WalkAccess* access = nullptr;  // In the nest.

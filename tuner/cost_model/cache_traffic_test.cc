@@ -149,6 +149,32 @@ TEST(CacheTrafficTest, ShortRunsBringWholeLines) {
   EXPECT_EQ(walked.Of(0, "Y").footprint_bytes[0], 64.0 * 16);
 }
 
+// A panel of 64 columns of B, for each of 64 rows of A again.
+double PanelIntoL2(int columns) {
+  const Walked walked = Walk(absl::StrCat(R"(program/1 product
+  input A: f32[64, 1024]
+  input B: f32[1024, )",
+                                          columns, R"(]
+  output Y: f32[64, )",
+                                          columns, R"(]
+  block Y(m in 64, n in )",
+                                          columns, R"(; k in 1024) {
+    step Y[m, n] += A[m, k] * B[k, n]
+  })"),
+                             R"(split@1 n->(p,ni) size=64
+reorder@1 (p,m,k,ni)
+vectorize@1 ni lanes=8)",
+                             1);
+  return walked.Of(0, "B").bytes_in[1];
+}
+
+// 256 KiB fit L2, which has 384 for them, but not where rows are 8 KiB apart and all in a
+// sixteenth of its sets. With 64 columns more they lie in all of them.
+TEST(CacheTrafficTest, RunsAPowerOfTwoApartShareSetsOfL2) {
+  EXPECT_GT(PanelIntoL2(2048), 60.0 * 1024 * 2048 * 4);
+  EXPECT_LT(PanelIntoL2(2048 + 64), 1.1 * 1024 * (2048 + 64) * 4);
+}
+
 std::string TwoPhases(int rows) {
   return absl::StrCat(R"(program/1 two
   input X: f32[)",
