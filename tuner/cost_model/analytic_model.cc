@@ -40,6 +40,10 @@ constexpr double kWaitedWhole = 1700;
 // lines of a row at a time 2.1, 1.4 and 1.0 of the time that 4 take
 // (tests/bench/search/zen5/x_vector_sum). Of 1, 2, 3 and 4 the second has the most points within
 // 0.8 to 1.25 on a Zen 4, the first on a Zen 5; favourites are alike from 2 on.
+// Of what is stored these are brought from L3 too, in its time: where outputs are written by single
+// lines of rows, a transpose of 3 MiB takes three times as long on a Granite Rapids, whose L3 is
+// 140 cycles away. Loads of L3 are near enough to be waited for: with them too depthwise 3-D
+// convolutions took 1.44 of their time there, and attention with one query 1.12.
 constexpr double kRunStartLines = 2;
 // A phase has a barrier at each end, and its workers wait for the slowest of them. What waiting
 // takes is the first model's guess of 1,500 cycles for waking and joining workers, less two
@@ -279,9 +283,8 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
       // What all workers read comes from memory once.
       const double readers = nest.IsShared(*buffer.access) ? 1 : nest.workers;
       double level_cycles = buffer.bytes_in[c] / rates.Of(c, readers);
-      // Caches are near enough for their lines to be waited for.
       const bool from_memory = c + 1 == kCacheLevelCount;
-      if (from_memory && !buffer.access->is_store) {
+      if (from_memory || (c > 0 && buffer.access->is_store)) {
         level_cycles *= 1 + kRunStartLines / buffer.run_lines;
       }
       level += level_cycles;

@@ -109,7 +109,8 @@ Elements TogetherAt(const BufferTraffic& traffic, const WalkAccess& access, size
 
 // Streams that hardware asks ahead for, each in a page of its own: 32 of an L2 of Intel's since
 // Nehalem ("Intel 64 and IA-32 architectures optimization reference manual", 2.5.5.4); AMD names no
-// number. Within a page hardware follows steps of up to 2 KiB too (the same, 2.5.5.4).
+// number. Within a page hardware follows a load's steps of up to 2 KiB too (the same, 2.5.5.4: the
+// prefetcher that looks at instructions looks at loads).
 constexpr double kStreamsMax = 32, kStepBytesMax = 2048;
 
 double RunLines(const Buffer& buffer, const WalkAccess& access, int line_bytes) {
@@ -127,7 +128,7 @@ double RunLines(const Buffer& buffer, const WalkAccess& access, int line_bytes) 
       run *= loop.trips;
     } else if (!loop.hidden && stride <= run) {
       run += stride * (loop.trips - 1);
-    } else if (!loop.hidden && stride * element_bytes <= kStepBytesMax) {
+    } else if (!loop.hidden && !access.is_store && stride * element_bytes <= kStepBytesMax) {
       run *= loop.trips;
     } else {
       streams *= loop.trips;
