@@ -99,8 +99,10 @@ int64_t SquareOf(const RuleContext& context, const Block& block, const Transposi
 }
 
 // `square`: rows of the output that are written out, whose loads are shared by them; 0: none.
+// `whole_rows`: a tile's rows are written to their ends before the next tile's, and workers have
+// tiles of their own; else columns of one vector are, and workers have some of these columns.
 Schedule Tiled(const RuleContext& context, const Block& block, const Transposition& found,
-               int64_t square) {
+               int64_t square, bool whole_rows) {
   const Program& program = context.program;
   const std::vector<VarId> across_axes =
       square > 0 ? found.all_across : std::vector<VarId>{found.across};
@@ -144,15 +146,16 @@ Schedule Tiled(const RuleContext& context, const Block& block, const Transpositi
   }
   const auto [tile, line] =
       s.SplitSize(across, {name("co"), name("ci")}, s.Decide(std::move(columns)));
-  std::vector<LoopRef> nest = {vectors, tile, line};
+  const LoopRef outer = whole_rows ? tile : vectors, inner = whole_rows ? vectors : tile;
+  std::vector<LoopRef> nest = {outer, inner, line};
   if (dealt) nest.insert(nest.begin(), dealt);
   if (square > 0) nest.push_back(row);
   nest.push_back(vector);
   s.Reorder(nest);
   if (along_extent * across_extent * other_count >= kParallelMin && context.threads() > 1) {
     if (!dealt || other_count < context.threads()) {
-      if (dealt) s.Reorder({vectors, dealt});
-      dealt = vectors;
+      if (dealt) s.Reorder({outer, dealt});
+      dealt = outer;
     }
     DealToWorkers(s, dealt, {name("p"), name("p1")}, context.threads());
   }
@@ -173,9 +176,12 @@ std::vector<Draft> TransposeRule(const RuleContext& context, BlockId id) {
   const int64_t along_extent = ProductOfExtents(program, found->along);
   if (along_extent < 2) return {};
   std::vector<Draft> drafts;
-  drafts.push_back({"transpose", Tiled(context, block, *found, 0)});
+  drafts.push_back({"transpose", Tiled(context, block, *found, 0, false)});
   if (const int64_t square = SquareOf(context, block, *found, along_extent); square > 0) {
-    drafts.push_back({"transpose/squares", Tiled(context, block, *found, square)});
+    drafts.push_back({"transpose/squares", Tiled(context, block, *found, square, false)});
+    if (along_extent > square) {
+      drafts.push_back({"transpose/squares/rows", Tiled(context, block, *found, square, true)});
+    }
   }
   return drafts;
 }
