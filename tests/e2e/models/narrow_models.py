@@ -236,6 +236,12 @@ class Case:
         return wrong, f"{len(wide)} of {len(built['layers'])} layers in f32"
 
 
+def pointwise_network():
+    w = quantized_models.Writer(4)
+    x = w.conv("x", 192, 384, 1)
+    return w.model([1, 192, 8, 8], w.conv(x, 384, 192, 1, relu=False))
+
+
 def main(program):
     report = Report("narrow_models")
     with tempfile.TemporaryDirectory() as folder:
@@ -252,9 +258,11 @@ def main(program):
             report.run(f"{make.__name__} in int8", case.in_int8)
         # Panels of 16 to 96 columns, whatever a machine's default schedules choose, divide 192:
         # weights of other widths may be padded by half as much again.
-        wide = Case(tuner, quantized_models.transformer(width=192))
-        for kind in ("bf16", "f16"):
-            report.run(f"weights in {kind}", lambda k=kind: wide.halved(k))
+        for name, model in (("products", quantized_models.transformer(width=192)),
+                            ("convolutions", pointwise_network())):
+            wide = Case(tuner, model)
+            for kind in ("bf16", "f16"):
+                report.run(f"weights of {name} in {kind}", lambda c=wide, k=kind: c.halved(k))
         report.run("a study of the last", lambda: case.study("bf16"))
         report.run("a study of it in int8", lambda: case.study("int8", "--data", "random"))
     return report.finish()
