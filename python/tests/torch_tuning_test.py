@@ -90,9 +90,11 @@ def test_on_a_farm():
                 tuned(database, tune=f"farm:{tracker.address}")
                 there = programs.run("workers", "--tracker", tracker.address, "--json")
         worker, = json.loads(there.out)["workers"]
-        # Each trial and the two tasks' default schedules.
-        assert [(slot["kind"], slot["done"]) for slot in worker["slots"]] == [
-            ("build", TRIALS + 2), ("run", TRIALS + 2)], worker
+        built, ran = worker["slots"]
+        # Each trial and the two tasks' default schedules. A trial that is a new best runs once more, and what wins
+        # runs inside the model, too: as the clock has it.
+        assert (built["kind"], built["done"]) == ("build", TRIALS + 2), worker
+        assert ran["kind"] == "run" and ran["done"] >= TRIALS + 2, worker
         assert studies_of(database) == [("done", TRIALS, TRIALS)]
 
 
