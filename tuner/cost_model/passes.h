@@ -19,7 +19,8 @@ const ComputeUnit& FloatUnit(const DeviceModel& device);
 
 // A nest that goes over rows pass by pass waits for what is not in the second cache in the first
 // pass that touches it: the arithmetic of the others hides nothing of that. Rows that the first
-// cache holds are no matter, for hardware's streams go on from one to the next.
+// cache holds are no matter where the last cache is near, for hardware's streams go on from one to
+// the next.
 class Passes {
  public:
   // All of them must live as long.
@@ -32,8 +33,8 @@ class Passes {
 
  private:
   int LoopOfRows(const WalkAccess& access) const;
-  // Whether an iteration of the loop touches more than the first cache holds, and the next one
-  // touches something else.
+  // Whether an iteration of the loop touches more than hardware's streams bring during the one
+  // before, and the next one touches something else.
   bool IsLong(const BufferTraffic& buffer, const WalkAccess& access, int loop) const;
   double Waited(const WalkAccess& access, double fill) const;
   // Cycles of the stores that the access is of.
@@ -42,7 +43,8 @@ class Passes {
   const WalkNest& nest_;
   const std::vector<BufferTraffic>& traffic_;
   const DeviceModel& device_;
-  VarId rows_ = -1;  // The loop over rows; -1: there are no passes over long rows.
+  const double short_bytes_;  // Of rows that hardware's streams bring.
+  VarId rows_ = -1;           // The loop over rows; -1: there are no passes over long rows.
   const WalkAccess* second_ = nullptr;  // Of what the first pass reads, in the next one.
 };
 

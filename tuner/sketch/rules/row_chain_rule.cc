@@ -21,11 +21,11 @@ constexpr int64_t kRowsMax = 16;
 // and of the next, and what passes leave each other.
 constexpr int64_t kRowsInCache = 5;
 
-// Whether the output is in some worker's own cache when others read it, or when the memory is
+// Whether what was written is in some worker's own cache when others read it, or when the memory is
 // written again in the next layer: plain stores would wait for each line until that one has given
 // it up. What is larger has gone to the last cache by then, which streaming would pass.
-bool StaysWithWorkers(const RuleContext& context, const Buffer& output) {
-  return StorageElementCount(output) * SizeBytes(output.dtype) <=
+bool StaysWithWorkers(const RuleContext& context, const Buffer& buffer) {
+  return StorageElementCount(buffer) * SizeBytes(buffer.dtype) <=
          context.threads() * context.device.core.l2.size_bytes;
 }
 
@@ -65,11 +65,13 @@ Passes PassesOver(const Program& program, const std::vector<const Block*>& block
   return passes;
 }
 
-// While rows are computed the next ones are asked for: a nest that goes over long rows several
-// times waits for memory in the first pass only, and the other passes leave it idle. The hardware
-// does the same for short rows, in whose few lines its streams go on. The last pass waits for the
-// lines that it writes as the first does for what it reads. False: these are short, or too long for
-// what is asked for to stay in the second cache.
+// While rows are computed the next ones are asked for: a nest that goes over rows several times
+// waits for memory in the first pass only, and the other passes leave it idle. Of long rows the
+// last pass waits for the lines that it writes, too. Rows that the first cache holds are written by
+// stores that need not wait: asked for, they cost a softmax of 4,608 rows of 384 on a Granite
+// Rapids 1.15 of its time, whereas the rows that are read bring it to 0.85 (docs/performance.md,
+// "Softmax"). False: workers have what would be asked for, or it is too long to stay in the second
+// cache.
 bool AskAhead(const RuleContext& context, const std::vector<const Block*>& blocks, Ahead ahead,
               LoopRef tile, Schedule& s) {
   const Block& last = *blocks.back();
@@ -77,15 +79,16 @@ bool AskAhead(const RuleContext& context, const std::vector<const Block*>& block
   if (passes.rows == nullptr || passes.blocks.size() < 2) return false;
   const int64_t row_bytes =
       SizeBytes(passes.rows->dtype) * Extent(context.program, last.spatial.back());
-  // What the first cache holds a stream has brought before its last pass is over.
-  if (row_bytes <= context.device.core.l1d.size_bytes) return false;
+  const bool is_short = row_bytes <= context.device.core.l1d.size_bytes;
+  if (is_short && (ahead == Ahead::kAll || StaysWithWorkers(context, *passes.rows))) return false;
+  const int level = is_short ? 1 : 2;
   const Block& second = *passes.blocks[1];
   const char* const steps = second.reduction.empty() ? "_vo" : "_ko";
   const LoopRef at = s.Find(absl::StrCat(second.name, steps));
-  s.PrefetchNext(s.FindBuffer(passes.rows->name), tile, at, 2);
+  s.PrefetchNext(s.FindBuffer(passes.rows->name), tile, at, level);
   if (ahead == Ahead::kReads) return true;
   if (kRowsInCache * row_bytes > context.device.core.l2.size_bytes) return false;
-  s.PrefetchNext(s.OutputOf(s.FindBlock(last.name)), tile, at, 2);
+  s.PrefetchNext(s.OutputOf(s.FindBlock(last.name)), tile, at, level);
   return true;
 }
 

@@ -120,8 +120,25 @@ TEST(RowChainRuleTest, LargeOutputsGoThroughTheLastCache) {
         "row_chain", WorkloadOf({.name = "softmax", .op = "softmax", .inputs = {{rows, 512}}}),
         "cpu:arch=znver3,threads=2"));
   };
-  EXPECT_THAT(names(1024), ElementsAre("row_chain/cached", "row_chain"));
+  EXPECT_THAT(names(1024), ElementsAre("row_chain/cached/ahead", "row_chain/cached",
+                                       "row_chain/ahead", "row_chain"));
   EXPECT_THAT(names(256), ElementsAre("row_chain"));
+}
+
+// Short rows that come from beyond the workers' own caches: into the first cache, and what is
+// written is not asked for.
+TEST(RowChainRuleTest, ShortRowsFromAfarAreAskedForAhead) {
+  const auto drafts = [](int64_t rows) {
+    return DraftsOf("row_chain",
+                    WorkloadOf({.name = "softmax", .op = "softmax", .inputs = {{rows, 384}}}),
+                    kTarget);
+  };
+  // 512 KiB and 2 threads: 1 MiB.
+  EXPECT_THAT(NamesOf(drafts(682)), ElementsAre("row_chain"));
+  const std::vector<Draft> many = drafts(684);
+  EXPECT_THAT(NamesOf(many), ElementsAre("row_chain/cached/ahead", "row_chain/cached",
+                                         "row_chain/ahead", "row_chain"));
+  EXPECT_THAT(ToText(SketchOf(many[0])), HasSubstr("prefetch@1 b0 next=b1_rb at=b3_vo to=L1\n"));
 }
 
 // Rows that no first cache holds are asked for in the second pass over the row before: the first
