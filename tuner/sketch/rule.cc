@@ -193,6 +193,14 @@ LoopRef DealToWorkers(Schedule& s, LoopRef loop, const Schedule::Names& names, i
   return of_worker;
 }
 
+bool StaysWithWorkers(const RuleContext& context, int64_t bytes) {
+  return bytes <= context.threads() * context.device.core.l2.size_bytes;
+}
+
+int64_t StorageBytes(const Buffer& buffer) {
+  return StorageElementCount(buffer) * SizeBytes(buffer.dtype);
+}
+
 Sketch SketchOf(const Draft& draft) {
   CHECK_OK(draft.schedule.status()) << draft.name;
   return {.name = draft.name,

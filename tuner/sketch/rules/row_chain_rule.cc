@@ -21,14 +21,6 @@ constexpr int64_t kRowsMax = 16;
 // and of the next, and what passes leave each other.
 constexpr int64_t kRowsInCache = 5;
 
-// Whether what was written is in some worker's own cache when others read it, or when the memory is
-// written again in the next layer: plain stores would wait for each line until that one has given
-// it up. What is larger has gone to the last cache by then, which streaming would pass.
-bool StaysWithWorkers(const RuleContext& context, const Buffer& buffer) {
-  return StorageElementCount(buffer) * SizeBytes(buffer.dtype) <=
-         context.threads() * context.device.core.l2.size_bytes;
-}
-
 // What is asked for while rows are computed.
 enum class Ahead : uint8_t {
   kNothing,
@@ -80,7 +72,8 @@ bool AskAhead(const RuleContext& context, const std::vector<const Block*>& block
   const int64_t row_bytes =
       SizeBytes(passes.rows->dtype) * Extent(context.program, last.spatial.back());
   const bool is_short = row_bytes <= context.device.core.l1d.size_bytes;
-  if (is_short && (ahead == Ahead::kAll || StaysWithWorkers(context, *passes.rows))) return false;
+  if (is_short && (ahead == Ahead::kAll || StaysWithWorkers(context, StorageBytes(*passes.rows))))
+    return false;
   const int level = is_short ? 1 : 2;
   const Block& second = *passes.blocks[1];
   const char* const steps = second.reduction.empty() ? "_vo" : "_ko";
@@ -145,9 +138,11 @@ std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block) {
   };
   const bool is_shared = context.threads() > 1;
   // The analytic model sees no difference: of two that are alike the first is the default.
+  // Where the output stays with the workers plain stores would wait for each line until the one
+  // that has it gives it up; streaming stores would pass the last cache, which has what is larger.
   const Buffer& output = context.program.buffers[context.program.blocks.back().output];
   std::vector<bool> stores = {is_shared};
-  if (is_shared && !StaysWithWorkers(context, output)) stores = {false, true};
+  if (is_shared && !StaysWithWorkers(context, StorageBytes(output))) stores = {false, true};
   for (const bool streams : stores) {
     // Stores past the caches need no lines.
     if (!streams) add({.streams = streams, .ahead = Ahead::kAll});

@@ -99,8 +99,8 @@ int64_t SquareOf(const RuleContext& context, const Block& block, const Transposi
 }
 
 // `square`: rows of the output that are written out, whose loads are shared by them; 0: none.
-// `whole_rows`: a tile's rows are written to their ends before the next tile's, and workers have
-// tiles of their own; else columns of one vector are, and workers have some of these columns.
+// `whole_rows`: a tile's rows are written as far as a worker has them before the next tile's; else
+// all rows are in the columns of a vector before the next ones.
 Schedule Tiled(const RuleContext& context, const Block& block, const Transposition& found,
                int64_t square, bool whole_rows) {
   const Program& program = context.program;
@@ -146,18 +146,29 @@ Schedule Tiled(const RuleContext& context, const Block& block, const Transpositi
   }
   const auto [tile, line] =
       s.SplitSize(across, {name("co"), name("ci")}, s.Decide(std::move(columns)));
-  const LoopRef outer = whole_rows ? tile : vectors, inner = whole_rows ? vectors : tile;
-  std::vector<LoopRef> nest = {outer, inner, line};
+  std::vector<LoopRef> nest = {whole_rows ? tile : vectors, whole_rows ? vectors : tile, line};
   if (dealt) nest.insert(nest.begin(), dealt);
   if (square > 0) nest.push_back(row);
   nest.push_back(vector);
   s.Reorder(nest);
   if (along_extent * across_extent * other_count >= kParallelMin && context.threads() > 1) {
+    LoopRef shared = nest.front();
     if (!dealt || other_count < context.threads()) {
-      if (dealt) s.Reorder({outer, dealt});
-      dealt = outer;
+      shared = whole_rows ? tile : vectors;
+      // The longer side, pixels rather than channels, as the neighbours do: what one of them reads
+      // it finds in its own cache, if that can hold what is read and what is written.
+      if (StaysWithWorkers(context, 2 * StorageBytes(program.buffers[block.output]))) {
+        shared = across_extent > along_extent ? tile : vectors;
+      }
     }
-    DealToWorkers(s, dealt, {name("p"), name("p1")}, context.threads());
+    const auto [worker, of_worker] =
+        s.SplitParts(shared, {name("p"), name("p1")}, Int(context.threads()));
+    if (nest.front().id != shared.id) {
+      for (LoopRef& loop : nest) loop = loop.id == shared.id ? of_worker : loop;
+      nest.insert(nest.begin(), worker);
+      s.Reorder(nest);
+    }
+    s.Parallel(worker);
   }
   if (square > 0) s.Unroll(row);
   s.Vectorize(vector, lanes);
