@@ -193,12 +193,9 @@ LoopRef DealToWorkers(Schedule& s, LoopRef loop, const Schedule::Names& names, i
   return of_worker;
 }
 
-bool StaysWithWorkers(const RuleContext& context, int64_t bytes) {
-  return bytes <= context.threads() * context.device.core.l2.size_bytes;
-}
-
-int64_t StorageBytes(const Buffer& buffer) {
-  return StorageElementCount(buffer) * SizeBytes(buffer.dtype);
+bool StaysWithWorkers(const RuleContext& context, const Buffer& buffer, int count) {
+  return count * StorageElementCount(buffer) * SizeBytes(buffer.dtype) <=
+         context.threads() * context.device.core.l2.size_bytes;
 }
 
 Sketch SketchOf(const Draft& draft) {

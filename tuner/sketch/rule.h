@@ -131,10 +131,10 @@ bool IsUniformMap(const Program& program, const Block& block);
 int64_t FloorPowerOfTwo(int64_t value);
 // A part of the loop for each worker, all at once. The loop that walks a worker's part.
 LoopRef DealToWorkers(Schedule& s, LoopRef loop, const Schedule::Names& names, int threads);
-// Whether the workers' own caches hold so much: in them others, or the next layer, find what was
-// written or wait for it to be given up. What is larger has gone to the last cache by then.
-bool StaysWithWorkers(const RuleContext& context, int64_t bytes);
-int64_t StorageBytes(const Buffer& buffer);
+// Whether the workers' own caches hold the buffer, or `count` of its size: in them others, or the
+// next layer, find what was written or wait for it to be given up. What is larger has gone to the
+// last cache by then.
+bool StaysWithWorkers(const RuleContext& context, const Buffer& buffer, int count = 1);
 // Whether the primitives accept the first point: for conditions that are theirs to know.
 bool FirstPointApplies(const Draft& draft, const Program& program);
 // CHECKs that no verb failed: a rule that misuses them is a bug.

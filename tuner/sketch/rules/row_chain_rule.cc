@@ -72,8 +72,7 @@ bool AskAhead(const RuleContext& context, const std::vector<const Block*>& block
   const int64_t row_bytes =
       SizeBytes(passes.rows->dtype) * Extent(context.program, last.spatial.back());
   const bool is_short = row_bytes <= context.device.core.l1d.size_bytes;
-  if (is_short && (ahead == Ahead::kAll || StaysWithWorkers(context, StorageBytes(*passes.rows))))
-    return false;
+  if (is_short && (ahead == Ahead::kAll || StaysWithWorkers(context, *passes.rows))) return false;
   const int level = is_short ? 1 : 2;
   const Block& second = *passes.blocks[1];
   const char* const steps = second.reduction.empty() ? "_vo" : "_ko";
@@ -142,7 +141,7 @@ std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block) {
   // that has it gives it up; streaming stores would pass the last cache, which has what is larger.
   const Buffer& output = context.program.buffers[context.program.blocks.back().output];
   std::vector<bool> stores = {is_shared};
-  if (is_shared && !StaysWithWorkers(context, StorageBytes(output))) stores = {false, true};
+  if (is_shared && !StaysWithWorkers(context, output)) stores = {false, true};
   for (const bool streams : stores) {
     // Stores past the caches need no lines.
     if (!streams) add({.streams = streams, .ahead = Ahead::kAll});

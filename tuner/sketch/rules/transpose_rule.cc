@@ -157,7 +157,7 @@ Schedule Tiled(const RuleContext& context, const Block& block, const Transpositi
       shared = whole_rows ? tile : vectors;
       // The longer side, pixels rather than channels, as the neighbours do: what one of them reads
       // it finds in its own cache, if that can hold what is read and what is written.
-      if (StaysWithWorkers(context, 2 * StorageBytes(program.buffers[block.output]))) {
+      if (StaysWithWorkers(context, program.buffers[block.output], 2)) {
         shared = across_extent > along_extent ? tile : vectors;
       }
     }
