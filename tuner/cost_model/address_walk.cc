@@ -140,6 +140,16 @@ void AddressWalk::SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>
   for (AccessLoop& loop : access.loops) loop.stride = 0;
   for (const auto& [atom, coefficient] : form.terms) {
     for (const VarId var : FreeVars(atom)) {
+      // The last of some tiles begins early, where the row would end in it: it goes on, too.
+      if (atom->kind == ExprKind::kMin && !MentionsVar(atom->operands[1], var)) {
+        const LinearForm begin = ToLinear(atom->operands[0], ranges);
+        if (!begin.HidesVar(var)) {
+          for (AccessLoop& loop : access.loops) {
+            if (loop.var == var) loop.stride += coefficient * begin.CoefficientOf(var) * loop.unit;
+          }
+          continue;
+        }
+      }
       const bool apart =
           VisitDigits(*atom, var, units_[var], extents_[var], [&](int64_t unit, int64_t step) {
             for (AccessLoop& loop : access.loops) {

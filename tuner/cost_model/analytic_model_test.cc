@@ -260,7 +260,6 @@ TEST(AnalyticPassesTest, LongRowsAreWaitedForInTheirFirstPass) {
   EXPECT_GT(SecondsOfPasses(256, 4096, false, 140), 1.02 * SecondsOfPasses(256, 4096, true, 140));
 }
 
-// No arithmetic is faster than the ports: 2 multiply-adds of 8 floats a cycle and core, 3.2 GHz.
 // 4 MiB of rows of four lines, from L3 to L3: by whole rows, or the first line of all rows, then
 // the second. What is read follows the rows in both.
 TEST(AnalyticStoresTest, SingleLinesOfRowsAreSlowerThanWholeRows) {
@@ -278,6 +277,7 @@ TEST(AnalyticStoresTest, SingleLinesOfRowsAreSlowerThanWholeRows) {
   EXPECT_GT(lines, 1.5 * rows);
 }
 
+// No arithmetic is faster than the ports: 2 multiply-adds of 8 floats a cycle and core, 3.2 GHz.
 TEST_F(AnalyticOrderTest, NothingIsFasterThanThePeak) {
   const double multiply_adds = 14.0 * 14 * 128 * 128 * 9;
   EXPECT_GT(Seconds(good_, 1), multiply_adds / (2 * 8 * 3.2e9));

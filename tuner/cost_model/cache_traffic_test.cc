@@ -63,6 +63,20 @@ constexpr char kPool[] = R"(program/1 pool
     step Y[c, y, x] += X[c, y + k, x]
   })";
 
+// Rows of 50 floats by vectors of 16, of which the last begins where it ends with the row: what is
+// written are 1600 lines, one after the other.
+TEST(CacheTrafficTest, TilesThatBeginEarlyGoOn) {
+  const Walked rows = Walk(R"(program/1 rows
+  input X: f32[512, 50]
+  output Y: f32[512, 50]
+  block Y(r in 512, c in 50) {
+    step Y[r, c] = X[r, c]
+  })",
+                           "split@1 c->(o,i) size=16 tail=shift\nvectorize@1 i lanes=16", 1);
+  EXPECT_GT(rows.Of(0, "Y").run_lines, 1600);
+  EXPECT_LT(rows.Of(0, "Y").run_lines, 2000);
+}
+
 // Channels and rows as one loop: rows of one channel follow one another still, and each comes into
 // L1 once, though three windows read it.
 TEST(CacheTrafficTest, FusedLoopsReuseWhatTheirRowsShare) {
