@@ -84,6 +84,14 @@ bool AskAhead(const RuleContext& context, const std::vector<const Block*>& block
   return true;
 }
 
+// Rows along the innermost of their axes.
+int64_t RowsOfOneAxis(const Program& program, const Block& last) {
+  for (size_t d = last.spatial.size() - 1; d-- > 0;) {
+    if (const int64_t extent = Extent(program, last.spatial[d]); extent > 1) return extent;
+  }
+  return 1;
+}
+
 // Nullopt: the program is no such chain.
 std::optional<Draft> ChainSketch(const RuleContext& context, const Form& form) {
   const Program& program = context.program;
@@ -107,7 +115,13 @@ std::optional<Draft> ChainSketch(const RuleContext& context, const Form& form) {
       SizeBytes(program.buffers[last.output].dtype) * Extent(program, last.spatial.back());
   const int64_t rows_max = context.device.core.l1d.size_bytes / kCacheShare / row_bytes;
   Decision at_once{.name = "rows", .values = {1}};
-  if (rows_max > 1) at_once.values.push_back(std::min(rows_max, kRowsMax));
+  // Rows of two axes that begin anywhere are a box of whole inner axes: 15 of 12 x 197 are 2 x 197.
+  int64_t rows_at_once = std::min(rows_max, kRowsMax);
+  while (chain.row_count() > RowsOfOneAxis(program, last) &&
+         RowsOfOneAxis(program, last) % rows_at_once != 0) {
+    --rows_at_once;
+  }
+  if (rows_at_once > 1) at_once.values.push_back(rows_at_once);
   const auto [tile, row] =
       s.SplitMax(of_worker, {name("rb"), name("r2")}, s.Decide(std::move(at_once)));
   chain.Vectorize(column, last, s);

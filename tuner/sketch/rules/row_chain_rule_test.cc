@@ -1,4 +1,5 @@
 // Softmax and its like, row by row.
+#include "base/check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
@@ -123,6 +124,20 @@ TEST(RowChainRuleTest, LargeOutputsGoThroughTheLastCache) {
   EXPECT_THAT(names(1024), ElementsAre("row_chain/cached/ahead", "row_chain/cached",
                                        "row_chain/ahead", "row_chain"));
   EXPECT_THAT(names(256), ElementsAre("row_chain"));
+}
+
+// Rows at once of 3 x 36 are a part of one of the 3, whose elements follow one another.
+TEST(RowChainRuleTest, RowsAtOnceDivideTheirAxis) {
+  const auto rows = [](const std::vector<int64_t>& shape) {
+    const std::vector<Draft> drafts = DraftsOf(
+        "row_chain", WorkloadOf({.name = "softmax", .op = "softmax", .inputs = {shape}}), kTarget);
+    CHECK_EQ(drafts.size(), 1u);
+    return SketchOf(drafts[0]).decisions[0].values;
+  };
+  EXPECT_THAT(rows({108, 40}), ElementsAre(1, 16));
+  EXPECT_THAT(rows({3, 36, 40}), ElementsAre(1, 12));
+  EXPECT_THAT(rows({3, 1, 36, 40}), ElementsAre(1, 12));
+  EXPECT_THAT(rows({3, 37, 40}), ElementsAre(1));
 }
 
 // Short rows that come from beyond the workers' own caches: into the first cache, and what is
