@@ -520,6 +520,24 @@ TEST(DriverTest, InputThatCannotHaveTheBorderIsCopied) {
   }
 }
 
+// Vectors along pixels as if their rows were one: around such rows lies no border, and the
+// convolution reads a copy that has one.
+TEST(DriverTest, OutputWhoseVectorsGoAcrossRowsGetsNoBorder) {
+  Graph graph;
+  graph.name = "flat";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 8, 6, 5}});
+  graph.outputs = {Conv(graph, Op(graph, "sigmoid", {x}), 8, 3)};
+  for (const auto& [trace, copies] :
+       {std::pair("fuse@1 (b1.i2,b1.i3)->v\nvectorize@1 v lanes=4\n", 1),
+        std::pair("vectorize@1 b1.i3 lanes=4\n", 0)}) {
+    TracesByName source({{"conv", "border@1 b4->b0\n"}, {"sigmoid", trace}});
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source, 1));
+    EXPECT_THAT(built.tasks, Each(Field(&TaskReport::rejected, IsEmpty())));
+    EXPECT_EQ(StepsByName(built)["identity"], copies) << trace;
+    ExpectRunsLikeTheGraph(graph, built, 9);
+  }
+}
+
 // The residual's last reader writes over it.
 TEST(DriverTest, OutputTakesTheMemoryOfADeadInput) {
   Graph graph;

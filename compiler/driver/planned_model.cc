@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +14,8 @@
 #include "compiler/graph/prepare.h"
 #include "compiler/graph/separate_parts_pass.h"
 #include "compiler/ir/contract.h"
+#include "compiler/ir/lower.h"
+#include "compiler/ir/simplify.h"
 
 namespace burnish {
 namespace {
@@ -63,6 +66,51 @@ std::vector<Reader> FindReaders(const PlannedModel& model) {
     }
   }
   return readers;
+}
+
+// Whether lanes that lie side by side in a dense output lie apart where the border is around it,
+// and would be stored one by one. A schedule is measured with dense outputs, whoever reads them
+// later.
+bool TearsLanes(const Program& scheduled, BufferId output, const BorderDemand& demand) {
+  const absl::StatusOr<Program> lowered = Lower(scheduled, {.for_estimate = true});
+  if (!lowered.ok()) return false;
+  const VarRanges ranges = [&](VarId var) -> std::optional<Range> {
+    const Expr& extent = lowered->vars[var].extent;
+    if (!IsConstInt(extent)) return std::nullopt;
+    return Range{0, extent->int_value - 1};
+  };
+  const std::vector<int64_t>& shape = scheduled.buffers[output].shape;
+  const Storage dense = DenseStorage(shape);
+  const Storage bordered = DenseStorage(shape, demand.border, demand.border_value);
+  for (const Node& store : lowered->nodes) {
+    if (store.kind != NodeKind::kStore || store.buffer != output) continue;
+    const auto has_neighbours = [&](const Storage& storage, VarId lanes) {
+      LinearForm address;
+      for (size_t d = 0; d < store.indices.size(); ++d) {
+        AddLinear(address, store.indices[d], storage.strides[d], ranges);
+      }
+      return !address.HidesVar(lanes) && address.CoefficientOf(lanes) == 1;
+    };
+    for (NodeId at = store.parent; at >= 0; at = lowered->nodes[at].parent) {
+      const Node& loop = lowered->nodes[at];
+      if (loop.kind == NodeKind::kLoop && loop.loop_kind == LoopKind::kVectorized &&
+          has_neighbours(dense, loop.var) && !has_neighbours(bordered, loop.var)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool TearsLanes(const PlannedModel& model, const BorderDemand& demand) {
+  for (const TaskCall& call : model.tasks.calls) {
+    const auto result = std::find(call.results.begin(), call.results.end(), demand.value);
+    if (call.task < 0 || result == call.results.end()) continue;
+    const Program& scheduled = model.chosen[call.task].scheduled;
+    const auto parameter = call.arguments.size() + (result - call.results.begin());
+    return TearsLanes(scheduled, ParametersOf(scheduled)[parameter], demand);
+  }
+  return false;
 }
 
 bool HasBorder(const Storage& storage, const BorderDemand& demand) {
@@ -197,7 +245,11 @@ absl::Status AssignStorageBySchedule(
     StorageOptions options{
         .concat_views = views, .reshape_views = views, .fixed = AddressedValues(model.regions)};
     options.demands.emplace();
-    for (const Reader& reader : readers) options.demands->push_back(reader.demand);
+    for (const Reader& reader : readers) {
+      // Then there is a copy for it, which goes row by row; copies get what they were made for.
+      if (round == 0 && TearsLanes(model, reader.demand)) continue;
+      options.demands->push_back(reader.demand);
+    }
     model.storage = AssignStorage(model.graph, model.fusion, options);
     LowerAlignment(model.graph, model.regions, model.storage);
     ASSIGN_OR_RETURN(const int copies, CopyForReaders(model, readers));

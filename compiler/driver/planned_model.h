@@ -62,8 +62,9 @@ DType WorksIn(const PlannedModel& model, size_t group);
 // Assigns storage as the chosen schedules ask. `views` (of a model that was cut at level 2 or
 // more): concats are storage, and never tasks. `choose(tasks)` gives the schedules of all tasks. A
 // schedule that asks for a border which its input cannot have (the model's own input, one of which
-// others want another border, a part of a concat beside other parts) gets a copy of that input, as
-// a task of its own: then `choose` is asked once more. Fills in everything after `fusion`.
+// others want another border, a part of a concat beside other parts, one whose vectors would go
+// across the border) gets a copy of that input, as a task of its own: then `choose` is asked once
+// more. Fills in everything after `fusion`.
 absl::Status AssignStorageBySchedule(
     PlannedModel& model, bool views,
     const std::function<absl::StatusOr<std::vector<ChosenSchedule>>(const TaskList&)>& choose);
