@@ -62,8 +62,8 @@ Passes PassesOver(const Program& program, const std::vector<const Block*>& block
 // last pass waits for the lines that it writes, too. Rows that the first cache holds are written by
 // stores that need not wait: asked for, they cost a softmax of 4,608 rows of 384 on a Granite
 // Rapids 1.15 of its time, whereas the rows that are read bring it to 0.85 (docs/performance.md,
-// "Softmax"). False: workers have what would be asked for, or it is too long to stay in the second
-// cache.
+// "Passes over rows"). False: workers have what would be asked for, or it is too long to stay in
+// the second cache.
 bool AskAhead(const RuleContext& context, const std::vector<const Block*>& blocks, Ahead ahead,
               LoopRef tile, Schedule& s) {
   const Block& last = *blocks.back();
@@ -116,10 +116,10 @@ std::optional<Draft> ChainSketch(const RuleContext& context, const Form& form) {
   const int64_t rows_max = context.device.core.l1d.size_bytes / kCacheShare / row_bytes;
   Decision at_once{.name = "rows", .values = {1}};
   // Rows of two axes that begin anywhere are a box of whole inner axes: 15 of 12 x 197 are 2 x 197.
-  int64_t rows_at_once = std::min(rows_max, kRowsMax);
-  while (chain.row_count() > RowsOfOneAxis(program, last) &&
-         RowsOfOneAxis(program, last) % rows_at_once != 0) {
-    --rows_at_once;
+  int64_t rows_at_once = std::clamp<int64_t>(rows_max, 1, kRowsMax);
+  const int64_t of_one_axis = RowsOfOneAxis(program, last);
+  if (of_one_axis < chain.row_count()) {
+    while (of_one_axis % rows_at_once != 0) --rows_at_once;
   }
   if (rows_at_once > 1) at_once.values.push_back(rows_at_once);
   const auto [tile, row] =

@@ -138,6 +138,8 @@ TEST(RowChainRuleTest, RowsAtOnceDivideTheirAxis) {
   EXPECT_THAT(rows({3, 36, 40}), ElementsAre(1, 12));
   EXPECT_THAT(rows({3, 1, 36, 40}), ElementsAre(1, 12));
   EXPECT_THAT(rows({3, 37, 40}), ElementsAre(1));
+  // More than a share of the first cache.
+  EXPECT_THAT(rows({3, 36, 2304}), ElementsAre(1));
 }
 
 // Short rows that come from beyond the workers' own caches: into the first cache, and what is
