@@ -91,10 +91,10 @@ bool TearsLanes(const Program& scheduled, BufferId output, const BorderDemand& d
       }
       return !address.HidesVar(lanes) && address.CoefficientOf(lanes) == 1;
     };
-    for (NodeId at = store.parent; at >= 0; at = lowered->nodes[at].parent) {
-      const Node& loop = lowered->nodes[at];
-      if (loop.kind == NodeKind::kLoop && loop.loop_kind == LoopKind::kVectorized &&
-          has_neighbours(dense, loop.var) && !has_neighbours(bordered, loop.var)) {
+    for (const NodeId around : LoopsAround(*lowered, store.parent)) {
+      const Node& loop = lowered->nodes[around];
+      if (loop.loop_kind == LoopKind::kVectorized && has_neighbours(dense, loop.var) &&
+          !has_neighbours(bordered, loop.var)) {
         return true;
       }
     }

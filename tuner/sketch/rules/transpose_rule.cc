@@ -146,20 +146,19 @@ Schedule Tiled(const RuleContext& context, const Block& block, const Transpositi
   }
   const auto [tile, line] =
       s.SplitSize(across, {name("co"), name("ci")}, s.Decide(std::move(columns)));
-  std::vector<LoopRef> nest = {whole_rows ? tile : vectors, whole_rows ? vectors : tile, line};
+  const LoopRef outer = whole_rows ? tile : vectors, inner = whole_rows ? vectors : tile;
+  std::vector<LoopRef> nest = {outer, inner, line};
   if (dealt) nest.insert(nest.begin(), dealt);
   if (square > 0) nest.push_back(row);
   nest.push_back(vector);
   s.Reorder(nest);
   if (along_extent * across_extent * other_count >= kParallelMin && context.threads() > 1) {
-    LoopRef shared = nest.front();
+    // The longer side, pixels rather than channels, as the neighbours do: what one of them reads it
+    // finds in its own cache, if that can hold what is read and what is written.
+    const bool stays = StaysWithWorkers(context, program.buffers[block.output], 2);
+    LoopRef shared = dealt;
     if (!dealt || other_count < context.threads()) {
-      shared = whole_rows ? tile : vectors;
-      // The longer side, pixels rather than channels, as the neighbours do: what one of them reads
-      // it finds in its own cache, if that can hold what is read and what is written.
-      if (StaysWithWorkers(context, program.buffers[block.output], 2)) {
-        shared = across_extent > along_extent ? tile : vectors;
-      }
+      shared = !stays ? outer : across_extent > along_extent ? tile : vectors;
     }
     const auto [worker, of_worker] =
         s.SplitParts(shared, {name("p"), name("p1")}, Int(context.threads()));
