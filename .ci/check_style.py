@@ -1,8 +1,9 @@
 """What clang-format does not see, over all files that git tracks. Exits with 1 on an error.
 
 Errors: a path of the machine it was written on; a path that leaves the repository; a package index
-that only one place has; a stream, a flag or JSON in a room that every front end links. Warnings:
-files that are longer than reads well (CONTRIBUTING.md).
+that only one place has; a stream, a flag or JSON in a room that every front end links; a link of a page to
+nothing; more words in all pages than anybody reads. Warnings: files that are longer than reads well
+(CONTRIBUTING.md).
 """
 
 import pathlib
@@ -18,6 +19,10 @@ INDEX = re.compile(r"--(?:extra-)?index-url|--find-links|--trusted-host")
 FRONT_END = re.compile(r"#include [<\"](?:iostream|ostream|fstream|sstream|cstdio|stdio\.h|CLI/|"
                        r"nlohmann/|tuner/cli/)|std::(?:cout|cerr|clog|ostream)\b")
 FRONT_END_FREE = re.compile(r"tuner/(?!cli/|tuner_main\.cc).*(?<!_test)\.(?:cc|h)$")
+# A link of a page, but not of an example in backticks. Addresses of the web are not asked.
+LINK = re.compile(r"(?<!`)\[[^\]\n]*\]\(([^)\s]+)\)")
+# All pages together. A page that is added brings its words from others; the aim is 60,000.
+PAGE_WORDS_MAX = 77_000
 TEXT_LIMIT_BYTES = 1 << 20
 LIMITS = ((re.compile(r"_test\.(cc|py)$"), 1000), (re.compile(r"\.h$"), 200),
           (re.compile(r"\.(cc|c|py)$"), 500))
@@ -64,8 +69,22 @@ def check(path, errors, warnings):
             break
 
 
+def check_pages(paths, errors):
+    words = 0
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        words += len(text.split())
+        for target in LINK.findall(text):
+            file = target.partition("#")[0]
+            if file and "://" not in file and not (path.parent / file).exists():
+                errors.append(f"{path}: links to {target}, which is not there")
+    if words > PAGE_WORDS_MAX:
+        errors.append(f"the pages have {words} words, {PAGE_WORDS_MAX} at most: shorten one")
+
+
 def main():
     errors, warnings = [], []
+    check_pages([path for path in tracked() if path.suffix == ".md" and path.is_file()], errors)
     for path in tracked():
         check(path, errors, warnings)
     for text in warnings:
