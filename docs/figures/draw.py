@@ -73,7 +73,7 @@ class Data:
             if name not in used:
                 self.wrong.append(f"runs.csv: {name}: no row is of it")
         for name, figure in self.figures.items():
-            if not self.of(figure):
+            if "rows" in figure and not self.of(figure):
                 self.wrong.append(f"figures.toml: {name} has no rows")
 
     def of(self, figure):
@@ -162,8 +162,21 @@ def summary(figure, rows):
             f"greatest {max(values):.2f} ({figure['label'].format(**worst)})")
 
 
+def overview(data, figure):
+    """A line a chart: how many rows it has, their mean, and the worst."""
+    lines = ["| what | rows | geometric mean | least | greatest |", "|---|---|---|---|---|"]
+    for name in figure["charts"]:
+        chart = data.figures[name]
+        values = [float(row[chart["value"]]) for row in data.of(chart)]
+        lines.append(f"| {chart['title']} | {len(values)} | {geometric_mean(values):.2f} | {min(values):.2f} | "
+                     f"{max(values):.2f} |")
+    return "\n".join(lines) + "\n"
+
+
 def block(data, name, page):
     figure = data.figures[name]
+    if "charts" in figure:
+        return overview(data, figure)
     rows = data.of(figure)
     folder = os.path.relpath(HERE, page.parent) + "/"
     lines = []
