@@ -80,6 +80,11 @@ absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
       return MakeError(ErrorCode::kUsage, absl::StrCat("the model has no input ", name, " ", text),
                        request.task, "input=Nx3xSxS for images, input_ids=NxL for bert_base");
     }
+    if (request.batch != 1 && request.batch != shape[0]) {
+      return MakeError(ErrorCode::kUsage,
+                       absl::StrCat("got `batch` ", request.batch, " and input ", name, " ", text),
+                       request.task, "one of `batch` and `shape`");
+    }
     options.batch = shape[0];
     (image ? options.image_size : options.sequence) = shape[image ? 2 : 1];
   }
@@ -117,7 +122,22 @@ absl::Status CheckSizes(const Graph& graph, const std::string& what) {
   return absl::OkStatus();
 }
 
+// What would be read and then do nothing: a result would be taken for another one's.
+absl::Status CheckSaysWhatCounts(const ModelRequest& request) {
+  if (!request.model.empty() && request.batch != 1) {
+    return MakeError(ErrorCode::kUsage, "a model file has no `batch` of its own",
+                     absl::StrCat("`batch` ", request.batch),
+                     "`shape` of the input, or `dim` where the model names the dimension");
+  }
+  if (IsOperatorSpec(request.task) && (request.batch != 1 || !request.shapes.empty())) {
+    return MakeError(ErrorCode::kUsage, "an operator has the sizes that its text says",
+                     request.task, "sizes in the text, such as n=8, for `batch` and `shape`");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Graph> LoadUnchecked(const ModelRequest& request, ModelReader& reader) {
+  RETURN_IF_ERROR(CheckSaysWhatCounts(request));
   if (!request.model.empty()) return ImportModel(request, reader);
   if (!IsOperatorSpec(request.task)) return BuildZoo(request);
   absl::StatusOr<Graph> graph = BuildOperator(request.task, request.seed);

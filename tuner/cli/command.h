@@ -37,6 +37,11 @@ class CommandOptions {
   // An argument without a name: "FILE".
   virtual void Positional(const std::string& value_name, std::string* value, bool required,
                           const std::string& help) = 0;
+  // `name` counts only where one of `conditions` holds, of the same command's options: "--task" was
+  // given, "--method=weights" has that value, "--trials!=0" has another one. Where it is called
+  // several times for a name, all must hold. A line that gives `name` and does not meet them is
+  // refused, B0101: who sets what does nothing believes in a result that he does not have.
+  virtual void OnlyWith(const std::string& name, const std::vector<std::string>& conditions) = 0;
   // The flag of a setting (settings.h): Setting("db") is --db.
   virtual void Setting(const std::string& key) = 0;
   virtual void Json() = 0;

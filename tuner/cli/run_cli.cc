@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/logging.h"
 #include "tuner/app/error.h"
@@ -23,10 +24,48 @@
 namespace burnish {
 namespace {
 
+// One call of CommandOptions::OnlyWith.
+struct OptionRule {
+  std::string name;
+  std::vector<std::string> conditions;
+};
+
+// The option that `condition` of an OptionRule is about. CLI11 throws where the command has none.
+const CLI::Option* OptionOf(const CLI::App& command, const std::string& condition) {
+  return command.get_option(condition.substr(0, condition.find_first_of("!=")));
+}
+
+// Whether the condition holds for a line that was parsed.
+bool Holds(const CLI::App& command, const std::string& condition) {
+  const CLI::Option* option = OptionOf(command, condition);
+  const size_t equals = condition.find('=');
+  if (equals == std::string::npos) return option->count() > 0;
+  const bool other = condition[equals - 1] == '!';
+  const std::string value =
+      option->count() > 0 ? option->results().back() : option->get_default_str();
+  return (value == condition.substr(equals + 1)) != other;
+}
+
+absl::Status CheckRules(const CLI::App& command, const std::vector<OptionRule>& rules) {
+  for (const OptionRule& rule : rules) {
+    const bool holds =
+        std::any_of(rule.conditions.begin(), rule.conditions.end(),
+                    [&](const std::string& condition) { return Holds(command, condition); });
+    if (holds || command.get_option(rule.name)->count() == 0) continue;
+    return MakeError(ErrorCode::kUsage,
+                     absl::StrCat(rule.name, " does nothing here: it counts with ",
+                                  absl::StrJoin(rule.conditions, " or "), " only"),
+                     absl::StrCat("tuner ", command.get_name()),
+                     absl::StrCat("leave out ", rule.name));
+  }
+  return absl::OkStatus();
+}
+
 class CliOptions : public CommandOptions {
  public:
-  CliOptions(CLI::App* app, CommonFlags* common, std::map<std::string, std::string>* settings)
-      : app_(app), common_(common), settings_(settings) {}
+  CliOptions(CLI::App* app, CommonFlags* common, std::map<std::string, std::string>* settings,
+             std::vector<OptionRule>* rules)
+      : app_(app), common_(common), settings_(settings), rules_(rules) {}
 
   void Flag(const std::string& name, bool* value, const std::string& help) override {
     app_->add_flag(name, *value, help);
@@ -62,6 +101,12 @@ class CliOptions : public CommandOptions {
                   const std::string& help) override {
     app_->add_option(value_name, *value, help)->type_name("")->required(required);
   }
+  void OnlyWith(const std::string& name, const std::vector<std::string>& conditions) override {
+    // Here, so that a misspelled rule ends every run of `tuner` and not the line that meets it.
+    for (const std::string& condition : conditions) OptionOf(*app_, condition);
+    OptionOf(*app_, name);
+    rules_->push_back({.name = name, .conditions = conditions});
+  }
   void Setting(const std::string& key) override {
     const auto settings = AllSettings();
     const auto* info = std::find_if(settings.begin(), settings.end(),
@@ -93,6 +138,7 @@ class CliOptions : public CommandOptions {
   CLI::App* app_;
   CommonFlags* common_;
   std::map<std::string, std::string>* settings_;
+  std::vector<OptionRule>* rules_;
 };
 
 std::string Examples(const std::string& text) {
@@ -188,14 +234,19 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
   CommonFlags common;
   app.add_flag("--json", common.json, "with --version: print JSON");
   SettingSources sources{.getenv = environment.getenv, .system_config = environment.system_config};
-  std::map<const CLI::App*, Command*> by_app;
+  struct Parsed {
+    Command* command;
+    std::vector<OptionRule> rules;
+  };
+  std::map<const CLI::App*, Parsed> by_app;
   for (const std::unique_ptr<Command>& command : commands) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
     sub->footer(Examples(command->example()));
-    CliOptions options(sub, &common, &sources.flags);
+    Parsed& parsed = by_app[sub];
+    parsed.command = command.get();
+    CliOptions options(sub, &common, &sources.flags, &parsed.rules);
     command->AddOptions(options);
     options.Setting("log_level");  // Every command may have something to log.
-    by_app[sub] = command.get();
   }
   const bool json = AsksForJson(arguments);
   if (arguments.empty() || (json && arguments.size() == 1)) {
@@ -222,6 +273,11 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
   } catch (const CLI::ParseError& error) {
     return Finish(UsageError(error, app), json, environment);
   }
+  const CLI::App* const given = app.get_subcommands().front();
+  const Parsed& parsed = by_app.at(given);
+  if (const absl::Status rules = CheckRules(*given, parsed.rules); !rules.ok()) {
+    return Finish(rules, common.json, environment);
+  }
   absl::StatusOr<Settings> settings = Settings::Load(sources);
   if (!settings.ok()) return Finish(settings.status(), common.json, environment);
   const absl::StatusOr<LogLevel> level = ParseLogLevel(settings->Get("log_level"));
@@ -232,8 +288,7 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
   }
   SetUpLogging({.level = *level, .color = environment.color, .program = "tuner"});
   Context context(environment, common, *std::move(settings));
-  return Finish(RunCommand(*by_app.at(app.get_subcommands().front()), context), common.json,
-                environment);
+  return Finish(RunCommand(*parsed.command, context), common.json, environment);
 }
 
 }  // namespace burnish

@@ -98,6 +98,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Value("--model", "FILE", &model, "an ONNX file, or one of torch.export (.pt2)");
   inputs.Add(options);
   options.Value("--batch", "N", &batch, 1, 65536, "of the zoo's models");
+  options.OnlyWith("--batch", {"--task"});
   options.Value("--trials", "N", &trials, -1, 1'000'000'000,
                 "candidates to measure; 0: default schedules, -1: until the gain is small");
   options.Value("--time", "10m", &time, "time to tune for at most");
@@ -113,7 +114,8 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Choice("--task-scheduler", &task_scheduler, {"gradient", "round-robin"},
                  "which task is next");
   options.Choice("--cost-model", &cost_model, {"xgboost", "analytic", "random"},
-                 "what ranks candidates; xgboost learns, from the analytic one on");
+                 "what candidates are chosen by; xgboost: a Gaussian process, and in spaces above "
+                 "512 points boosted trees before it");
   options.Choice("--refine", &refine, {"on", "off"}, "measure the best few again inside the model");
   options.Flag("--no-default", &no_default, "withhold default schedules from the search");
   options.Flag("--deterministic", &deterministic, "the same candidates on any number of threads");
@@ -128,6 +130,14 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Value("--priority", "N", &priority, -1000, 1000, "higher goes first on a shared farm");
   options.Value("--threads", "N", &threads, 0, 1024, "0: those of the target");
   options.Value("--out", "FILE", &out, "the bundle; without it none is built");
+  options.OnlyWith("--until-gain", {"--trials=-1"});
+  // Chance asks nobody; that model saves the training.
+  options.OnlyWith("--cost-model", {"--strategy!=random", "--cost-model=random"});
+  for (const char* of_search : {"--trials", "--time", "--until-gain", "--early-stopping", "--seed",
+                                "--strategy", "--task-scheduler", "--cost-model", "--refine",
+                                "--no-default", "--deterministic", "--priority"}) {
+    options.OnlyWith(of_search, {"--scheduler!=default"});
+  }
 }
 
 absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {

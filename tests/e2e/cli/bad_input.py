@@ -297,6 +297,32 @@ class Cases:
         wrong += self.tuner("--json").complaints(EX_USAGE, "B0101")
         return wrong + ([] if bare.out == "" else ["help on stdout, which has data"])
 
+    def case_options_that_would_do_nothing(self):
+        """Each names the option; the first two also where no parser sees it, as from Python."""
+        out = ("--out", self.path("untouched.bundle"), "--db", self.path("untouched.db"))
+        operator = ("--task", "dense:k=8,m=8")
+        wrong = []
+        for line in (("compile", *operator, "--batch", "2", *out),
+                     ("compile", *operator, "--shape", "input=2x8", *out),
+                     ("compile", "--task", "resnet18", "--batch", "2", "--shape", "input=1x3x32x32", *out)):
+            wrong += self.tuner(*line).complaints(EX_USAGE, "B0101", "batch", "shape")
+        model = ("--model", self.good)
+        for command, flag, *line in (
+                ("submit", "--batch", *model, "--batch", "2"),
+                ("compile", "--batch", *model, "--batch", "1", *out),
+                ("quantize", "--batch", *model, "--batch", "2", *out[:2]),
+                ("submit", "--until-gain", *operator, "--trials", "8", "--until-gain", "1%"),
+                ("submit", "--strategy", *operator, "--scheduler", "default", "--strategy", "random"),
+                ("submit", "--cost-model", *operator, "--strategy", "random", "--cost-model", "analytic"),
+                ("compile", "--precision", "--study", "some", "--precision", "bf16", *out),
+                ("quantize", "--group", *model, "--data", ".", "--group", "32", *out[:2]),
+                ("quantize", "--percentile", *model, "--data", ".", "--percentile", "99.0", *out[:2]),
+                ("quantize", "--examples", *model, "--method", "weights", "--examples", "50", *out[:2]),
+                ("bench", "--rounds", self.bundle, "--rounds", "3"),
+                ("run", "--tolerance", self.bundle, "--tolerance", "1")):
+            wrong += self.tuner(command, *line).complaints(EX_USAGE, "B0101", flag, "does nothing here")
+        return wrong
+
     def case_every_command_takes_a_log_level(self):
         wrong = []
         for command in self.programs.commands():

@@ -186,6 +186,9 @@ class BenchCommand : public Command {
     options.Value("--rounds", "N", &rounds_, 1, 1000, "of --against: turns of each");
     options.Setting("python");
     options.Setting("calibration");
+    options.OnlyWith("--rounds", {"--against"});
+    options.OnlyWith("--python", {"--against"});
+    options.OnlyWith("--calibration", {"--profile", "--profile-html"});
     options.Json();
   }
 

@@ -70,6 +70,7 @@ class CompileCommand : public Command {
                    "print a point of the way instead of a bundle");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
     AddCpusFlag(options, &cpus_);
+    options.OnlyWith("--batch", {"--task"});
     options.Setting("target");
     options.Setting("calibration");
     options.Setting("cache");
@@ -78,6 +79,12 @@ class CompileCommand : public Command {
     options.Setting("db");
     options.Json();
     options.Quiet();
+    // A study has its own.
+    for (const char* of_model :
+         {"--shape", "--value", "--dim", "--opt-level", "--accuracy", "--precision", "--data",
+          "--require-tuned", "--refit", "--threads", "--cpus", "--target", "--calibration"}) {
+      options.OnlyWith(of_model, {"--task", "--model"});
+    }
   }
 
   absl::Status Run(Context& context) override {

@@ -59,6 +59,10 @@ class QuantizeCommand : public Command {
                   "of --method percentile: per cent of the values that are in the range");
     options.Value("--examples", "N", &examples_, kCalibrationExamplesMin, 1'000'000,
                   "examples at most, spread evenly over the data");
+    options.OnlyWith("--batch", {"--task"});
+    options.OnlyWith("--group", {"--method=weights"});
+    options.OnlyWith("--percentile", {"--method=percentile"});
+    options.OnlyWith("--examples", {"--data"});
     options.Value("--out", "FILE", &out_, "the quantized model");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of this machine");
     options.Setting("cache");

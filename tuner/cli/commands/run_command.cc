@@ -112,6 +112,7 @@ class RunCommand : public Command {
                    "what an output should be; exit code 65 where one is not, B0407");
     options.Value("--tolerance", "T", &tolerance_, 0.0, 1e9,
                   "of --compare: max |got - want| / max |want|; integers must be equal");
+    options.OnlyWith("--tolerance", {"--compare"});
     options.Flag("--info", &info_, "only list inputs and outputs");
     options.Json();
     options.Quiet();
