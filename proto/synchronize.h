@@ -28,6 +28,9 @@ struct Lease {
   bool operator==(const Lease&) const = default;
 };
 
+// Label of a run slot: the most threads that a target of its jobs may have.
+inline constexpr char kThreadsLabel[] = "threads";
+
 // What a slot can do.
 struct SlotInfo {
   JobKind kind = JobKind::kBuild;

@@ -141,6 +141,7 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
   run_labels.emplace("target", target.ToText());
   for (const std::string& name : flags.run_devices) {
     ASSIGN_OR_RETURN(RunDevice device, ParseRunDevice(name, host));
+    run_labels[kThreadsLabel] = absl::StrCat(device.cpus.size());
     slots.push_back(
         {.info = {.kind = JobKind::kRun, .device_keys = {target.DeviceKey()}, .labels = run_labels},
          .executor = std::make_unique<RunnerExecutor>(RunnerExecutorOptions{

@@ -2,15 +2,19 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/calibration.pb.h"
 #include "proto/protocol.h"
 #include "proto/rpc.h"
+#include "proto/synchronize.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tuner/app/error.h"
 
@@ -93,6 +97,28 @@ std::optional<double> RowDeviation(absl::Span<const FarmWorker> workers, const F
     return first == nullptr ? 0 : Drift(*first->calibration, *worker.calibration);
   }
   return std::nullopt;
+}
+
+absl::Status CheckThreads(absl::Span<const FarmWorker> workers, const Target& target) {
+  const std::string key = target.DeviceKey();
+  int most = 0;
+  for (const FarmWorker& worker : workers) {
+    if (worker.state == "lost" || worker.state == "leaving") continue;
+    for (const FarmSlot& slot : worker.slots) {
+      if (slot.kind != "run" || !absl::c_linear_search(slot.device_keys, key)) continue;
+      const auto label = slot.labels.find(kThreadsLabel);
+      int threads = 0;
+      if (label == slot.labels.end() || !absl::SimpleAtoi(label->second, &threads)) {
+        return absl::OkStatus();
+      }
+      most = std::max(most, threads);
+    }
+  }
+  if (most == 0 || target.threads <= most) return absl::OkStatus();
+  return MakeError(ErrorCode::kUsage,
+                   absl::StrCat("the target has ", target.threads, " threads, and no worker of ",
+                                key, " has more than ", most, most == 1 ? " CPU" : " CPUs"),
+                   "", absl::StrCat("--threads ", most, ", or workers with --run of more CPUs"));
 }
 
 absl::StatusOr<std::vector<FarmWorker>> FarmClient::ListWorkers() const {

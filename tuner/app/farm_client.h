@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "proto/calibration_row.h"
+#include "proto/target.h"
 
 namespace burnish {
 
@@ -45,6 +46,11 @@ const FarmWorker* FirstWithRow(absl::Span<const FarmWorker> workers, absl::strin
 // How far the worker's row is from the one that holds for its first device key (Drift); 0: it is
 // that one. Nothing: it has no row, or runs no jobs.
 std::optional<double> RowDeviation(absl::Span<const FarmWorker> workers, const FarmWorker& worker);
+
+// Errors, B0101 with the number of threads that would do: workers run jobs of the target's device
+// key, and none of them has a CPU for each of its threads. OK where no worker has the key: such a
+// study waits for one. A worker that does not say how many it has may have enough.
+absl::Status CheckThreads(absl::Span<const FarmWorker> workers, const Target& target);
 
 struct FarmStatus {
   std::string version;

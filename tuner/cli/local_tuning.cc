@@ -6,8 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/usable_cpus.h"
 #include "tuner/app/build_range.h"
 #include "tuner/app/compile_cache.h"
+#include "tuner/app/error.h"
 #include "tuner/app/farm_client.h"
 #include "tuner/app/local_run.h"
 #include "tuner/app/output_file.h"
@@ -142,10 +144,19 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
   return absl::OkStatus();
 }
 
-absl::Status CheckFarm(Context& context) {
+absl::Status CheckFarm(Context& context, const Tuning& tuning) {
   const std::string& tracker = context.settings().Get("tracker");
-  if (tracker.empty()) return absl::OkStatus();
-  return FarmClient(tracker).GetStatus().status();
+  if (!tracker.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<FarmWorker> workers, FarmClient(tracker).ListWorkers());
+    return CheckThreads(workers, tuning.target);
+  }
+  const int usable = UsableCpuCount();
+  if (tuning.spec.trials_max == 0 || tuning.target.threads <= usable) return absl::OkStatus();
+  return MakeError(
+      ErrorCode::kUsage,
+      absl::StrCat("the target has ", tuning.target.threads, " threads, and this process may use ",
+                   usable, usable == 1 ? " CPU" : " CPUs"),
+      "", absl::StrCat("--threads ", usable, ", or a farm: --tracker HOST:PORT"));
 }
 
 void PrintResult(Context& context, const std::vector<int64_t>& flop_counts, const std::string& id,

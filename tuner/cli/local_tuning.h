@@ -17,9 +17,10 @@
 
 namespace burnish {
 
-// A tracker that nobody has started is said at once, before there is a study, and not after the
-// study's patience with it. Errors: B0701, B0702.
-absl::Status CheckFarm(Context& context);
+// A tracker that nobody has started, or a target with more threads than any device has CPUs, is
+// said at once: before there is a study, and not after the study's patience with its farm. Errors:
+// B0101, B0701, B0702.
+absl::Status CheckFarm(Context& context, const Tuning& tuning);
 
 struct TuningOptions {
   std::string study_id = {};                   // Of a study that was created.

@@ -13,6 +13,7 @@
 #include "proto/workload.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
+#include "tuner/app/farm_client.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/target_text.h"
@@ -89,6 +90,10 @@ absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec, absl::string_view 
   spec.served = true;
   // Not the client's: its machine is not the one that measures.
   ASSIGN_OR_RETURN(const Target target, ResolveTarget(spec.target, 0));
+  // A farm that is away may be there when the study's turn comes.
+  if (const auto workers = FarmClient(options_.tracker).ListWorkers(); workers.ok()) {
+    RETURN_IF_ERROR(CheckThreads(*workers, target));
+  }
   ASSIGN_OR_RETURN(MachineRow row, FindMachineRow(options_.row, target));
   if (!row.trouble.ok()) {
     LogWarning(absl::StrCat("study without a calibration row: ", row.trouble.message()));

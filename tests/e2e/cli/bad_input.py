@@ -323,6 +323,12 @@ class Cases:
             wrong += self.tuner(command, *line).complaints(EX_USAGE, "B0101", flag, "does nothing here")
         return wrong
 
+    def case_more_threads_than_there_are_cpus(self):
+        count = len(os.sched_getaffinity(0)) + 1
+        return self.tuner("submit", "--task", "dense:k=8,m=8", "--trials", "2", "--threads", str(count), "--db",
+                          self.path("untouched.db")).complaints(
+            EX_USAGE, "B0101", f"the target has {count} threads", f"--threads {count - 1}")
+
     def case_every_command_takes_a_log_level(self):
         wrong = []
         for command in self.programs.commands():

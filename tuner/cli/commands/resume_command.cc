@@ -59,7 +59,7 @@ class ResumeCommand : public Command {
     }
     ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary->study));
     ASSIGN_OR_RETURN(Tuning tuning, PrepareTuning(spec));
-    RETURN_IF_ERROR(CheckFarm(context));
+    RETURN_IF_ERROR(CheckFarm(context, tuning));
     // When all else is known to be there: who tries again after an error would add as many again.
     if (!trials_.empty()) {
       ASSIGN_OR_RETURN(tuning.spec, ExtendStudy(database, context.clock(), id, trials_));

@@ -85,7 +85,7 @@ class SubmitCommand : public Command {
     ASSIGN_OR_RETURN(Tuning tuning, PrepareTuning(spec));
     if (dry_run_) return DryRun(context, tuning);
     if (!server.empty()) return SubmitToServer(context, server, tuning, interrupts);
-    RETURN_IF_ERROR(CheckFarm(context));
+    RETURN_IF_ERROR(CheckFarm(context, tuning));
     ASSIGN_OR_RETURN(tuning.spec.calibration,
                      context.ResolveRow(target, context.settings().Get("tracker")));
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kMake));
