@@ -95,7 +95,7 @@ struct BuiltModel {
   int64_t arena_bytes = 0;
   int64_t weights_bytes = 0;
   int64_t refit_bytes = 0;  // Of the refit program; 0: there is none.
-  // Tensor error of the outputs that algorithms with other rounding and 16-bit storage are behind:
+  // Tensor error of the outputs that algorithms with other rounding and fewer bits are behind:
   // what the algorithms' steps' errors add up to, and what the built model showed against the same
   // model without either (model_error.h). Nullopt: it was not run, since it is for another machine
   // or has none of them.

@@ -104,7 +104,7 @@ std::string BuildReportSummary(const BuiltModel& built) {
       absl::StrAppend(&text, "not measured: the model does not run on this machine\n");
     }
   } else if (built.measured_error.has_value()) {
-    absl::StrAppendFormat(&text, "error of 16-bit storage %.1e, measured on %s\n",
+    absl::StrAppendFormat(&text, "error against the model in f32 %.1e, measured on %s\n",
                           *built.measured_error, built.measured_on);
   }
   absl::StrAppend(&text, LayersText(built.layers));
