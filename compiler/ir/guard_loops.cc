@@ -53,7 +53,7 @@ class Guarder {
     ConsiderNeutral();
     ConsiderConstant();
     if (flags_ == 0) return {};
-    // From the last: who leaves something to those who leave something.
+    // From the last loop to the first: a loop may leave values to one that leaves values itself.
     const std::vector<NodeId> order = Subtree(program_, program_.root);
     for (size_t i = order.size(); i-- > 0;) {
       if (program_.nodes[order[i]].kind == NodeKind::kLoop) ConsiderProducer(order, i);

@@ -30,7 +30,7 @@ constexpr int kExitInterrupted = 130;  // As shells say it: 128 + SIGINT.
 // EX_DATAERR with another file.
 constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kUsage, EX_USAGE, "wrong arguments", "tuner --help lists the commands"},
-    {ErrorCode::kSettings, EX_CONFIG, "a setting has a value that is none of its values",
+    {ErrorCode::kSettings, EX_CONFIG, "a setting has a value that is not allowed",
      "tuner config show --origin says where each comes from"},
     {ErrorCode::kTarget, EX_USAGE, "a target that cannot be read or is not known",
      "--target host, or a text such as cpu:arch=znver3,threads=2"},

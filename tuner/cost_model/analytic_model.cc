@@ -29,11 +29,11 @@ constexpr double kL2Seen = 0.875, kL3Seen = 1, kMemorySeen = 0.75;
 constexpr double kSharedWeightsSeen = 0.15;
 // Of the levels that are not the slowest, what is seen.
 constexpr double kLevelsSeen = 0.1;
-// What one worker could do in multiply-adds while a line comes from memory (its latency in cycles
-// times multiply-adds a cycle), for which weights that the program does not ask for ahead, whose
-// panels hardware begins anew each, are waited for all of their time: 520 on a Zen 4, 1,250 on a
-// Zen 5, 1,700 on a Granite Rapids, where these three wait for 0.3, 0.75 and 1.3 of it, by products
-// with and without prefetches (tests/bench/search). Until then a half was waited for on all.
+// Multiply-adds that a worker could do while a line comes from memory: latency in cycles times
+// multiply-adds a cycle. A machine that could do so many waits for the whole time of weights that
+// nothing asks for ahead, one that could do fewer for a share of that time. Products with and
+// without prefetches (tests/bench/search): 520 and a share of 0.3 on a Zen 4, 1,250 and 0.75 on a
+// Zen 5, 1,700 and 1.3 on a Granite Rapids.
 constexpr double kWaitedWhole = 1700;
 // Lines at the start of a run of neighbours that hardware does not ask for ahead, in lines that
 // take as long as the run's others. Sums over 300 rows of 1500 floats on a Zen 5: by 1, 2 and 4

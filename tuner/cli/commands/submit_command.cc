@@ -71,8 +71,8 @@ class SubmitCommand : public Command {
     const std::string& server = context.settings().Get("server");
     if (detach_ && server.empty()) return NoServer("tuner submit");
     if (detach_ && !flags_.out.empty()) {
-      return MakeError(ErrorCode::kUsage, "--out with --detach: the bundle is built by who waits",
-                       "tuner submit",
+      return MakeError(ErrorCode::kUsage,
+                       "--out with --detach: nobody waits here to build the bundle", "tuner submit",
                        absl::StrCat("leave --out out, and when the study is done: tuner compile "
                                     "--out FILE --server ",
                                     server));
