@@ -14,16 +14,16 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/entropy.h"
-#include "base/file.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "base/xdg_folder.h"
 
 namespace burnish {
 namespace {
 
 constexpr int kNewSecretBytes = 32;  // As many as its fingerprint has.
-constexpr int64_t kFileBytesMax = 4096;
+constexpr size_t kFileBytesMax = 4096;
 
 std::string Sha256Raw(absl::string_view bytes) {
   const Sha256Digest digest = Sha256Of(bytes.data(), bytes.size());
@@ -56,6 +56,41 @@ absl::Status MakeFile(const std::string& path) {
   if (!is_whole) return absl::ErrnoToStatus(write_error, absl::StrCat("cannot write ", path));
   if (is_linked || link_error == EEXIST) return absl::OkStatus();
   return absl::ErrnoToStatus(link_error, absl::StrCat("cannot write ", path));
+}
+
+// `own`: root does not take another user's either.
+absl::StatusOr<std::string> ReadOrMake(const std::string& path, bool own) {
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid() && errno == ENOENT) {
+    RETURN_IF_ERROR(MakeFile(path));
+    file.Reset(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  struct stat info = {};
+  if (!file.valid() || fstat(file.get(), &info) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  }
+  // Of the open file, which nobody can exchange any more.
+  if (own && info.st_uid != geteuid()) {
+    return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user ", info.st_uid,
+                                                    ", and this process is user ", geteuid(),
+                                                    "'s: remove it and a new one is made"));
+  }
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("others may read the secret in ", path, ": chmod 600 ", path,
+                     " if nobody has, else remove it and a new one is made"));
+  }
+  // More than any secret: what is longer is none.
+  char text[kFileBytesMax];
+  const ssize_t size = read(file.get(), text, sizeof(text));
+  if (size < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  absl::StatusOr<std::string> secret =
+      ParseSecret(absl::string_view(text, static_cast<size_t>(size)));
+  if (!secret.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", secret.status().message(),
+                                                   "; remove the file and a new one is made"));
+  }
+  return secret;
 }
 
 }  // namespace
@@ -96,26 +131,26 @@ absl::StatusOr<std::string> ParseSecret(absl::string_view text) {
 }
 
 absl::StatusOr<std::string> ReadOrMakeSecret(const std::string& path) {
-  struct stat info = {};
-  if (stat(path.c_str(), &info) != 0) {
-    if (errno != ENOENT) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
-    RETURN_IF_ERROR(MakeFile(path));
-    if (stat(path.c_str(), &info) != 0) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
-    }
+  return ReadOrMake(path, /*own=*/false);
+}
+
+std::string UserSecretPath(const std::function<const char*(const char*)>& getenv,
+                           absl::string_view name) {
+  const std::string folder = XdgFolder(getenv, "XDG_STATE_HOME", ".local/state");
+  return folder.empty() ? "" : absl::StrCat(folder, "/burnish/", name);
+}
+
+absl::StatusOr<std::string> UserSecret(const std::function<const char*(const char*)>& getenv,
+                                       const char* variable, absl::string_view name) {
+  if (const char* set = getenv(variable); set != nullptr && *set != '\0') {
+    absl::StatusOr<std::string> secret = ParseSecret(set);
+    if (secret.ok()) return secret;
+    return absl::InvalidArgumentError(absl::StrCat(variable, ": ", secret.status().message()));
   }
-  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("others may read the secret in ", path, ": chmod 600 ", path,
-                     " if nobody has, else remove it and a new one is made"));
-  }
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kFileBytesMax));
-  absl::StatusOr<std::string> secret = ParseSecret(text);
-  if (!secret.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", secret.status().message(),
-                                                   "; remove the file and a new one is made"));
-  }
-  return secret;
+  const std::string path = UserSecretPath(getenv, name);
+  if (!path.empty()) return ReadOrMake(path, /*own=*/true);
+  return absl::FailedPreconditionError(
+      absl::StrCat("this user has no home for a secret: set HOME, or ", variable));
 }
 
 }  // namespace burnish

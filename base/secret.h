@@ -3,6 +3,7 @@
 #ifndef BASE_SECRET_H_
 #define BASE_SECRET_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -33,6 +34,16 @@ absl::StatusOr<std::string> ParseSecret(absl::string_view text);
 // several processes that make it at a time all get the same. PERMISSION_DENIED: others may read it,
 // or this user may not. INVALID_ARGUMENT: it holds something else. Each says what to do.
 absl::StatusOr<std::string> ReadOrMakeSecret(const std::string& path);
+
+// One of this user's secrets: of $`variable`, for what has no home of its own, else of the file
+// $XDG_STATE_HOME/burnish/`name` (or ~/.local/state/...), as above. `getenv`: the value of a
+// variable of the environment, or nullptr. PERMISSION_DENIED also: the file is another user's.
+// FAILED_PRECONDITION: there is no home.
+absl::StatusOr<std::string> UserSecret(const std::function<const char*(const char*)>& getenv,
+                                       const char* variable, absl::string_view name);
+// Where that file is; empty: this user has no home.
+std::string UserSecretPath(const std::function<const char*(const char*)>& getenv,
+                           absl::string_view name);
 
 }  // namespace burnish
 

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 #include <thread>
 #include <vector>
@@ -92,6 +94,31 @@ TEST_F(SecretFileTest, OneThatOthersMayReadIsNotUsed) {
   ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
   EXPECT_THAT(ReadOrMakeSecret(path_),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("chmod 600")));
+}
+
+TEST_F(SecretFileTest, AUsersIsOfAVariableOrOfTheirHome) {
+  std::map<std::string, std::string> variables = {{"HOME", folder_.path()}};
+  const auto getenv = [&variables](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+  ASSERT_OK_AND_ASSIGN(const std::string secret, UserSecret(getenv, "THE_SECRET", "some"));
+  EXPECT_EQ(UserSecretPath(getenv, "some"), folder_.path() + "/.local/state/burnish/some");
+  EXPECT_THAT(ReadOrMakeSecret(UserSecretPath(getenv, "some")), IsOkAndHolds(secret));
+  EXPECT_THAT(UserSecret(getenv, "THE_SECRET", "other"), IsOkAndHolds(::testing::Ne(secret)));
+  // Root may give a file away, but not to everybody within a namespace of users.
+  if (chown(UserSecretPath(getenv, "some").c_str(), 12345, 12345) == 0) {
+    EXPECT_THAT(UserSecret(getenv, "THE_SECRET", "some"),
+                StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("to user 12345")));
+  }
+  variables = {{"THE_SECRET", std::string(32, '1')}};
+  EXPECT_THAT(UserSecret(getenv, "THE_SECRET", "some"), IsOkAndHolds(std::string(16, '\x11')));
+  variables["THE_SECRET"] = "no secret";
+  EXPECT_THAT(UserSecret(getenv, "THE_SECRET", "some"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("THE_SECRET: got no secret")));
+  variables.clear();
+  EXPECT_THAT(UserSecret(getenv, "THE_SECRET", "some"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("set HOME")));
 }
 
 TEST_F(SecretFileTest, AnythingElseInItsPlaceIsSaid) {

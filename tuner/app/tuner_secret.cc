@@ -10,15 +10,11 @@ namespace burnish {
 absl::StatusOr<std::string> TunerSecret(const std::string& database_url) {
   const std::string database = DatabasePath(database_url);
   if (database.empty()) return NewSecret();
-  return SecretInFile(absl::StrCat(database, ".secret"));
-}
-
-absl::StatusOr<std::string> SecretInFile(const std::string& path, absl::string_view hint) {
+  const std::string path = absl::StrCat(database, ".secret");
   absl::StatusOr<std::string> secret = ReadOrMakeSecret(path);
   if (secret.ok()) return secret;
   const bool is_denied = absl::IsPermissionDenied(secret.status());
-  return WithError(secret.status(), is_denied ? ErrorCode::kPermission : ErrorCode::kIo, path,
-                   hint);
+  return WithError(secret.status(), is_denied ? ErrorCode::kPermission : ErrorCode::kIo, path);
 }
 
 }  // namespace burnish

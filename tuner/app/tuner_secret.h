@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace burnish {
 
@@ -15,9 +14,6 @@ namespace burnish {
 // memory ends with its process, and so does its secret. Errors: B0904: others may read the file, or
 // this user may not; B0902.
 absl::StatusOr<std::string> TunerSecret(const std::string& database_url);
-
-// ReadOrMakeSecret with the numbers above; `hint`: what else a user may do.
-absl::StatusOr<std::string> SecretInFile(const std::string& path, absl::string_view hint = "");
 
 }  // namespace burnish
 

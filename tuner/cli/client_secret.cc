@@ -2,30 +2,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/secret.h"
-#include "base/xdg_folder.h"
 #include "tuner/app/error.h"
-#include "tuner/app/tuner_secret.h"
 
 namespace burnish {
 namespace {
 
 constexpr char kVariable[] = "BURNISH_CLIENT_SECRET";
+constexpr char kName[] = "client-secret";
 
 }  // namespace
 
 absl::StatusOr<std::string> ClientSecret(const std::function<const char*(const char*)>& getenv) {
-  if (const char* set = getenv(kVariable); set != nullptr && *set != '\0') {
-    absl::StatusOr<std::string> secret = ParseSecret(set);
-    if (secret.ok()) return secret;
+  absl::StatusOr<std::string> secret = UserSecret(getenv, kVariable, kName);
+  if (secret.ok()) return secret;
+  const std::string path = UserSecretPath(getenv, kName);
+  const char* const set = getenv(kVariable);
+  if (set != nullptr && *set != '\0') {
     return WithError(secret.status(), ErrorCode::kSettings, kVariable);
   }
-  const std::string folder = XdgFolder(getenv, "XDG_STATE_HOME", ".local/state");
-  if (folder.empty()) {
-    return MakeError(ErrorCode::kSettings, "a daemon knows its clients by a secret in their homes",
-                     "HOME", absl::StrCat("set HOME, or ", kVariable));
-  }
-  return SecretInFile(absl::StrCat(folder, "/burnish/client-secret"),
-                      absl::StrCat("or set ", kVariable));
+  if (path.empty()) return WithError(secret.status(), ErrorCode::kSettings, "HOME");
+  const bool is_denied = absl::IsPermissionDenied(secret.status());
+  return WithError(secret.status(), is_denied ? ErrorCode::kPermission : ErrorCode::kIo, path,
+                   absl::StrCat("or set ", kVariable));
 }
 
 }  // namespace burnish
