@@ -54,9 +54,10 @@ absl::StatusOr<BuildJob> DecodeBuildJob(absl::string_view bytes) {
     return absl::InvalidArgumentError("got bytes that are no build job");
   }
   RETURN_IF_ERROR(CheckHash("build job: got candidate_id", message.candidate_id()));
-  if (message.timeout_ns() <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("build job: got timeout_ns=%d, want > 0", message.timeout_ns()));
+  const int64_t timeout_max_ns = absl::ToInt64Nanoseconds(BuildJob::kTimeoutMax);
+  if (message.timeout_ns() <= 0 || message.timeout_ns() > timeout_max_ns) {
+    return absl::InvalidArgumentError(absl::StrFormat("build job: got timeout_ns=%d, want 1 to %d",
+                                                      message.timeout_ns(), timeout_max_ns));
   }
   return BuildJob{
       .candidate_id = message.candidate_id(),

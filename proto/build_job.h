@@ -15,13 +15,17 @@
 namespace burnish {
 
 struct BuildJob {
+  // An hour of a core: a builder's child has no more for all that it compiles.
+  static constexpr absl::Duration kTimeoutMax = absl::Hours(1);
+
   std::string candidate_id = "";
   std::string workload = "";
   std::string target = "";
   std::string contract = "";
   std::string trace = "";  // Empty: the unscheduled program.
   int32_t codegen_epoch = 0;
-  absl::Duration timeout = absl::Seconds(10);  // CPU time of the compiling child; > 0.
+  // CPU time of the compiling child; > 0, at most kTimeoutMax.
+  absl::Duration timeout = absl::Seconds(10);
 
   bool operator==(const BuildJob&) const = default;
 };
@@ -49,8 +53,8 @@ struct BuildResult {
 std::string Encode(const BuildJob& job);
 std::string Encode(const BuildResult& result);
 
-// INVALID_ARGUMENT: not such a message, a hash that is not 32 bytes, no time limit, no outcome, a
-// contract that is too long.
+// INVALID_ARGUMENT: not such a message, a hash that is not 32 bytes, a time limit out of its
+// bounds, no outcome, a contract that is too long.
 absl::StatusOr<BuildJob> DecodeBuildJob(absl::string_view bytes);
 absl::StatusOr<BuildResult> DecodeBuildResult(absl::string_view bytes);
 

@@ -12,13 +12,12 @@ namespace burnish {
 namespace {
 
 constexpr int kLabelsMax = 32;
-constexpr int kTextBytesMax = 256;
 constexpr int kHashBytes = 32;
 
 absl::Status CheckText(absl::string_view name, absl::string_view text) {
-  if (text.size() <= kTextBytesMax) return absl::OkStatus();
+  if (text.size() <= JobSpec::kTextBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat("job: got %s of %d bytes, want at most %d",
-                                                    name, text.size(), kTextBytesMax));
+                                                    name, text.size(), JobSpec::kTextBytesMax));
 }
 
 absl::Status CheckSpec(const v1::JobSpec& message) {
@@ -112,9 +111,10 @@ v1::JobOutcome ToProto(const JobOutcome& outcome) {
     }
   } else {
     // Through Failure, which cuts the text and makes it valid UTF-8.
-    const std::string& text = std::get<WorkerFault>(outcome).message;
-    message.set_worker_fault(ToProto(Failure{.message = text}).message());
-    message.set_interrupted(std::get<WorkerFault>(outcome).interrupted);
+    const auto& fault = std::get<WorkerFault>(outcome);
+    message.set_worker_fault(ToProto(Failure{.message = fault.message}).message());
+    message.set_interrupted(fault.interrupted);
+    message.set_refused(fault.refused);
   }
   return message;
 }
@@ -135,8 +135,10 @@ absl::StatusOr<JobOutcome> FromProto(const v1::JobOutcome& message) {
     case v1::JobOutcome::kArtifactMissing: {
       ArtifactMissing missing{.sha256 = {message.artifact_missing().sha256().begin(),
                                          message.artifact_missing().sha256().end()}};
-      if (missing.sha256.empty()) {
-        return absl::InvalidArgumentError("outcome: got no missing artifact, want at least one");
+      if (missing.sha256.empty() || missing.sha256.size() > ArtifactMissing::kCountMax) {
+        return absl::InvalidArgumentError(
+            absl::StrFormat("outcome: got %d missing artifacts, want 1 to %d",
+                            missing.sha256.size(), ArtifactMissing::kCountMax));
       }
       for (const std::string& sha256 : missing.sha256) {
         if (sha256.size() == kHashBytes) continue;
@@ -146,8 +148,11 @@ absl::StatusOr<JobOutcome> FromProto(const v1::JobOutcome& message) {
       return JobOutcome(std::move(missing));
     }
     case v1::JobOutcome::kWorkerFault:
+      // Cut as a Failure's text is: each loss of a job keeps one.
       return JobOutcome(
-          WorkerFault{.message = message.worker_fault(), .interrupted = message.interrupted()});
+          WorkerFault{.message = ToProto(Failure{.message = message.worker_fault()}).message(),
+                      .interrupted = message.interrupted(),
+                      .refused = message.refused()});
     case v1::JobOutcome::OUTCOME_NOT_SET:
       break;
   }

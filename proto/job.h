@@ -34,6 +34,7 @@ struct JobSpec {
   static constexpr int kPayloadBytesMax = 1 << 20;
   static constexpr int kCostMax = 64;
   static constexpr int kAvoidedMax = 16;
+  static constexpr int kTextBytesMax = 256;  // Of any other text but the payload.
 
   std::string id = "";
   JobKind kind = JobKind::kBuild;
@@ -52,6 +53,8 @@ struct JobSpec {
 
 // The content store has forgotten these artifacts: the tuner has them built again.
 struct ArtifactMissing {
+  static constexpr int kCountMax = 1 << 13;  // Two of each candidate of a run job.
+
   std::vector<std::string> sha256;  // 32 raw bytes each; at least one.
 
   bool operator==(const ArtifactMissing&) const = default;
@@ -63,6 +66,8 @@ struct WorkerFault {
   std::string message;
   // It came from outside, and is no evidence: somebody killed what ran, others hold the CPUs.
   bool interrupted = false;
+  // The job's doing: this worker cannot do it as it is asked to.
+  bool refused = false;
 
   bool operator==(const WorkerFault&) const = default;
 };

@@ -1,12 +1,16 @@
 #include "proto/job.h"
 
+#include <cmath>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "gtest/gtest.h"
 #include "proto/build_job.h"
+#include "proto/job.pb.h"
 #include "proto/run_job.h"
 #include "proto/tracker.pb.h"
 
@@ -67,9 +71,22 @@ TEST(JobTest, EveryOutcomeComesBackAsItWas) {
         JobOutcome(Failure{.kind = FailureKind::kPoisoned, .message = "killed w1, w2, w3"}),
         JobOutcome(ArtifactMissing{.sha256 = {kHashA, kHashB}}),
         JobOutcome(WorkerFault{.message = "disk full"}),
-        JobOutcome(WorkerFault{.message = "killed", .interrupted = true})}) {
+        JobOutcome(WorkerFault{.message = "killed", .interrupted = true}),
+        JobOutcome(WorkerFault{.message = "another version", .refused = true})}) {
     EXPECT_THAT(FromProto(ToProto(outcome)), IsOkAndHolds(outcome));
   }
+}
+
+TEST(JobTest, WhatAWorkerSaysIsBounded) {
+  v1::JobOutcome fault;
+  fault.set_worker_fault(std::string(100'000, 'x'));
+  ASSERT_OK_AND_ASSIGN(const JobOutcome cut, FromProto(fault));
+  EXPECT_EQ(std::get<WorkerFault>(cut).message.size(), size_t{Failure::kMessageBytesMax});
+  v1::JobOutcome missing;
+  for (int i = 0; i <= ArtifactMissing::kCountMax; ++i) {
+    missing.mutable_artifact_missing()->add_sha256(kHashA);
+  }
+  EXPECT_THAT(FromProto(missing), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("8193")));
 }
 
 TEST(JobTest, OutcomeThatSaysNothingIsRefused) {
@@ -106,6 +123,11 @@ TEST(BuildJobTest, MalformedBytesAreRefused) {
   EXPECT_THAT(DecodeBuildJob("\xff\xff"), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(DecodeBuildJob(Encode(BuildJob{.candidate_id = "short"})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("5 bytes")));
+  for (const absl::Duration timeout :
+       {absl::ZeroDuration(), absl::Nanoseconds(-1), absl::Minutes(61), absl::Hours(2'000'000)}) {
+    EXPECT_THAT(DecodeBuildJob(Encode(BuildJob{.candidate_id = kHashA, .timeout = timeout})),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("timeout_ns")));
+  }
   EXPECT_THAT(DecodeBuildResult(Encode(BuildResult{.candidate_id = kHashA})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("artifact_sha256")));
   BuiltArtifact artifact{.contract = std::string(BuiltArtifact::kContractBytesMax, 'x')};
@@ -179,6 +201,64 @@ TEST(RunJobTest, OrdersThatNameNoPassOrNoCandidateAreRefused) {
   bad = good;
   bad.candidates[3] = 1;
   EXPECT_THAT(refusal(bad), refused("candidate 1 in an order of 1"));
+}
+
+// Each number of a job at its extremes, by the descriptor: whoever adds one has to bound it here.
+TEST(RunJobTest, NumbersOfTheMethodOutOfBoundsAreRefused) {
+  v1::RunJob message;
+  ASSERT_TRUE(message.ParseFromString(Encode(
+      RunJob{.candidates = {{.candidate_id = kHashA, .artifact_sha256 = kHashB}}, .method = {}})));
+  ASSERT_THAT(DecodeRunJob(message.SerializeAsString()), IsOk());
+  const auto* method = v1::MeasureMethod::descriptor();
+  for (int i = 0; i < method->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* field = method->field(i);
+    using Type = google::protobuf::FieldDescriptor;
+    const auto refusal = [&](auto set) {
+      v1::RunJob changed = message;
+      set(*changed.mutable_method()->GetReflection(), *changed.mutable_method());
+      return DecodeRunJob(changed.SerializeAsString()).status();
+    };
+    const bool takes_any = field->name() == "version";  // The runner's to compare.
+    if (field->cpp_type() == Type::CPPTYPE_INT64) {
+      const auto with = [&](int64_t value) {
+        return refusal([&](const auto& reflection, auto& changed) {
+          reflection.SetInt64(&changed, field, value);
+        });
+      };
+      EXPECT_FALSE(with(INT64_MIN).ok()) << field->name();
+      EXPECT_FALSE(with(-1).ok()) << field->name();
+      const bool is_clamped =
+          field->name() == "timeout_ns" || field->name() == "model_constant_bytes";
+      EXPECT_EQ(with(INT64_MAX).ok(), is_clamped) << field->name();
+    } else if (field->cpp_type() == Type::CPPTYPE_INT32 && !takes_any) {
+      EXPECT_FALSE(refusal([&](const auto& reflection, auto& changed) {
+                     reflection.SetInt32(&changed, field, -1);
+                   }).ok())
+          << field->name();
+    } else if (field->cpp_type() == Type::CPPTYPE_DOUBLE) {
+      for (const double value : {-1.0, std::nan(""), HUGE_VAL, -HUGE_VAL, 1e300}) {
+        EXPECT_FALSE(refusal([&](const auto& reflection, auto& changed) {
+                       reflection.SetDouble(&changed, field, value);
+                     }).ok())
+            << field->name() << " " << value;
+      }
+    }
+  }
+  message.mutable_method()->set_arena_bytes(int64_t{1} << 50);
+  EXPECT_THAT(DecodeRunJob(message.SerializeAsString()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("arena_bytes")));
+  message.mutable_method()->clear_arena_bytes();
+  for (const int64_t incumbent_ns : {int64_t{-1}, INT64_MAX}) {
+    v1::RunJob changed = message;
+    changed.mutable_candidates(0)->set_incumbent_ns(incumbent_ns);
+    EXPECT_THAT(DecodeRunJob(changed.SerializeAsString()),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("incumbent_ns")));
+  }
+  while (message.candidates_size() <= RunJob::kCandidatesMax) {
+    *message.add_candidates() = message.candidates(0);
+  }
+  EXPECT_THAT(DecodeRunJob(message.SerializeAsString()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("4097 candidates")));
 }
 
 TEST(RunJobTest, MalformedBytesAreRefused) {

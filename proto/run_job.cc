@@ -33,20 +33,43 @@ void MethodToProto(const MeasureMethod& method, v1::MeasureMethod* message) {
   message->set_model_constant_bytes(method.model_constant_bytes);
 }
 
-absl::StatusOr<MeasureMethod> MethodFromProto(const v1::MeasureMethod& message) {
+absl::Status CheckNumber(absl::string_view name, int64_t number, int64_t max) {
+  if (number >= 0 && number <= max) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("run job: got %s=%d, want 0 to %d", name, number, max));
+}
+
+// All numbers, before anything is computed or allocated by them.
+absl::Status CheckMethod(const v1::MeasureMethod& message) {
   if (message.timeout_ns() <= 0) {
     return absl::InvalidArgumentError(
         absl::StrFormat("run job: got timeout_ns=%d, want > 0", message.timeout_ns()));
   }
-  if (message.arena_bytes() < 0 || message.model_constant_bytes() < 0) {
+  const int64_t time_max_ns = absl::ToInt64Nanoseconds(MeasureMethod::kTimeMax);
+  RETURN_IF_ERROR(CheckNumber("process_count", message.process_count(), INT32_MAX));
+  RETURN_IF_ERROR(CheckNumber("repeat_count_min", message.repeat_count_min(), INT32_MAX));
+  RETURN_IF_ERROR(CheckNumber("repeat_count_max", message.repeat_count_max(), INT32_MAX));
+  RETURN_IF_ERROR(
+      CheckNumber("repeat_duration_ns_min", message.repeat_duration_ns_min(), time_max_ns));
+  RETURN_IF_ERROR(CheckNumber("warm_up_ns_min", message.warm_up_ns_min(), time_max_ns));
+  RETURN_IF_ERROR(CheckNumber("arena_bytes", message.arena_bytes(), MeasureMethod::kArenaBytesMax));
+  RETURN_IF_ERROR(CheckNumber("model_constant_bytes", message.model_constant_bytes(), INT64_MAX));
+  // Written so that NaN is refused.
+  if (!(message.early_stop_ratio() >= 0 &&
+        message.early_stop_ratio() <= MeasureMethod::kEarlyStopRatioMax)) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("run job: got arena_bytes=%d and model_constant_bytes=%d, want >= 0",
-                        message.arena_bytes(), message.model_constant_bytes()));
+        absl::StrFormat("run job: got early_stop_ratio=%g, want 0 to %g",
+                        message.early_stop_ratio(), MeasureMethod::kEarlyStopRatioMax));
   }
   if (!v1::Environment::ColdPolicy_IsValid(message.cold_policy())) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "run job: got cold_policy=%d, which this runner does not know", message.cold_policy()));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MeasureMethod> MethodFromProto(const v1::MeasureMethod& message) {
+  RETURN_IF_ERROR(CheckMethod(message));
   return MeasureMethod{
       .version = message.version(),
       .process_count = message.process_count(),
@@ -90,6 +113,8 @@ absl::StatusOr<RunCandidate> CandidateFromProto(const v1::RunCandidate& message)
   RETURN_IF_ERROR(CheckHash("artifact_sha256", message.artifact_sha256(), false));
   RETURN_IF_ERROR(
       CheckHash("reference_artifact_sha256", message.reference_artifact_sha256(), true));
+  RETURN_IF_ERROR(
+      CheckNumber("incumbent_ns", message.incumbent_ns(), RunCandidate::kIncumbentNsMax));
   return RunCandidate{
       .candidate_id = message.candidate_id(),
       .artifact_sha256 = message.artifact_sha256(),
@@ -147,6 +172,11 @@ absl::StatusOr<RunJob> DecodeRunJob(absl::string_view bytes) {
   }
   if (message.candidates().empty()) {
     return absl::InvalidArgumentError("run job: got no candidate, want at least one");
+  }
+  if (message.candidates_size() > RunJob::kCandidatesMax) {
+    return absl::InvalidArgumentError(absl::StrFormat("run job: got %d candidates, want at most %d",
+                                                      message.candidates_size(),
+                                                      RunJob::kCandidatesMax));
   }
   RETURN_IF_ERROR(CheckHash("model_sha256", message.model_sha256(), true));
   RunJob job{.target = message.target(), .model_sha256 = message.model_sha256()};

@@ -11,11 +11,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "proto/job.h"
 #include "proto/measurement.h"
 
 namespace burnish {
 
 struct RunCandidate {
+  static constexpr int64_t kIncumbentNsMax = int64_t{1} << 50;  // Thirteen days of one call.
+
   std::string candidate_id = "";
   std::string artifact_sha256 = "";
   std::string workload = "";
@@ -31,6 +34,13 @@ struct RunCandidate {
 
 // Zero in a number means the runner's default for `version`.
 struct MeasureMethod {
+  // What one job may ask of a farm at most. Times: a runner ends a candidate's process after ten
+  // minutes. Arena: twice the largest last cache that a socket has (1.1 GiB would be as cold with
+  // less), which a worker keeps in memory. Ratio: far above any that stops early.
+  static constexpr absl::Duration kTimeMax = absl::Minutes(10);
+  static constexpr int64_t kArenaBytesMax = int64_t{1} << 30;
+  static constexpr double kEarlyStopRatioMax = 1e6;
+
   int32_t version = kMeasureMethodVersion;
   int32_t process_count = 1;
   int32_t repeat_count_min = 0;
@@ -59,6 +69,9 @@ struct ModelOrder {
 };
 
 struct RunJob {
+  // The tasks of the largest models, twice. Each has an artifact in the worker's memory.
+  static constexpr int kCandidatesMax = ArtifactMissing::kCountMax / 2;
+
   std::vector<RunCandidate> candidates = {};  // At least one; run in this order in one window.
   MeasureMethod method = {};
   std::string target = "";
@@ -77,8 +90,10 @@ struct RunResult {
 std::string Encode(const RunJob& job);
 std::string Encode(const RunResult& result);
 
-// INVALID_ARGUMENT: not such a message, no candidate, a hash that is not 32 bytes, no time limit,
-// an order that is not of whole passes or names no candidate, or one without its cold policy.
+// INVALID_ARGUMENT: not such a message, a number out of the bounds above (or none at all), no
+// candidate, a hash that is not 32 bytes, no time limit, an order that is not of whole passes or
+// names no candidate, or one without its cold policy. What a slot bounds beyond that is the
+// runner's to say.
 absl::StatusOr<RunJob> DecodeRunJob(absl::string_view bytes);
 absl::StatusOr<RunResult> DecodeRunResult(absl::string_view bytes);
 

@@ -72,17 +72,21 @@ void BuilderExecutor::Loop() {
 
 JobOutcome BuilderExecutor::Execute(const JobSpec& spec, const Lease& lease) {
   const absl::StatusOr<BuildJob> job = DecodeBuildJob(spec.payload);
-  if (!job.ok()) return WorkerFault{.message = std::string(job.status().message())};
+  if (!job.ok()) {
+    return WorkerFault{.message = std::string(job.status().message()), .refused = true};
+  }
   absl::StatusOr<CompileReply> reply = builder_->Build(RequestOf(*job));
   // The job is malformed, on every worker alike: a result, so that it is not tried elsewhere.
   if (absl::IsInvalidArgument(reply.status())) {
     return Failed(
         *job, {.kind = FailureKind::kBuildError, .message = std::string(reply.status().message())});
   }
-  // Another epoch, a builder that cannot be started or keeps dying: another worker may do better.
+  // A builder that cannot be started or keeps dying: another worker may do better. So may one of
+  // the epoch that the job asks for, and this one is not at fault.
   if (!reply.ok()) {
     return WorkerFault{.message = reply.status().ToString(),
-                       .interrupted = absl::IsAborted(reply.status())};
+                       .interrupted = absl::IsAborted(reply.status()),
+                       .refused = absl::IsFailedPrecondition(reply.status())};
   }
   if (auto* failure = std::get_if<Failure>(&reply->results[0].outcome)) {
     if (failure->kind == FailureKind::kWorkerLost) {

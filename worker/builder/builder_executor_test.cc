@@ -114,13 +114,14 @@ TEST(BuilderExecutorTest, CandidatesThatFailAreResults) {
 }
 
 TEST(BuilderExecutorTest, WhatIsNotTheCandidatesFaultIsTheWorkers) {
-  const auto fault = [](const char* message) {
-    return VariantWith<WorkerFault>(Field(&WorkerFault::message, HasSubstr(message)));
+  const auto fault = [](const char* message, bool refused) {
+    return VariantWith<WorkerFault>(AllOf(Field(&WorkerFault::message, HasSubstr(message)),
+                                          Field(&WorkerFault::refused, refused)));
   };
-  EXPECT_THAT(OutcomeOf(JobWith("epoch")), fault("epoch 2"));
-  EXPECT_THAT(OutcomeOf(JobWith("lost")), fault("no tracker"));
-  EXPECT_THAT(OutcomeOf({.id = "job", .payload = "\xff"}), fault("no build job"));
-  EXPECT_THAT(OutcomeOf(JobWith("killed")), fault("killed"));
+  EXPECT_THAT(OutcomeOf(JobWith("epoch")), fault("epoch 2", true));
+  EXPECT_THAT(OutcomeOf(JobWith("lost")), fault("no tracker", false));
+  EXPECT_THAT(OutcomeOf({.id = "job", .payload = "\xff"}), fault("no build job", true));
+  EXPECT_THAT(OutcomeOf(JobWith("killed")), fault("killed", false));
 }
 
 TEST(BuilderExecutorTest, CancelledBuildEndsSoonAndStillSaysSo) {

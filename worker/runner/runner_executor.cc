@@ -208,22 +208,44 @@ void RunnerExecutor::Loop() {
 }
 
 JobOutcome RunnerExecutor::Execute(const std::string& payload) {
+  const auto refuse = [](const absl::Status& status) {
+    return WorkerFault{.message = std::string(status.message()), .refused = true};
+  };
   const absl::StatusOr<RunJob> job = DecodeRunJob(payload);
-  if (!job.ok()) return WorkerFault{.message = std::string(job.status().message())};
+  if (!job.ok()) return refuse(job.status());
+  const absl::StatusOr<Target> target = CheckJob(*job);
+  if (!target.ok()) return refuse(target.status());
   ArtifactMissing missing;
-  const absl::StatusOr<RunResult> result = RunAll(*job, missing);
+  const absl::StatusOr<RunResult> result = RunAll(*job, *target, missing);
   // First, since RunAll ends with an error in that case too. Missing artifacts are nobody's fault:
   // the tuner has them built again.
   if (!missing.sha256.empty()) return missing;
   if (!result.ok()) {
     return WorkerFault{.message = std::string(result.status().message()),
-                       .interrupted = absl::IsAborted(result.status())};
+                       .interrupted = absl::IsAborted(result.status()),
+                       .refused = absl::IsOutOfRange(result.status())};
   }
   return Encode(*result);
 }
 
-absl::StatusOr<RunResult> RunnerExecutor::RunAll(const RunJob& job, ArtifactMissing& missing) {
+// Whether this slot can do the job at all, before anything is allocated for it.
+absl::StatusOr<Target> RunnerExecutor::CheckJob(const RunJob& job) const {
   RETURN_IF_ERROR(CheckMethod(job.method));
+  ASSIGN_OR_RETURN(Target target, ParseTarget(job.target));
+  RETURN_IF_ERROR(CheckTarget(target, options_.device, options_.host_cpu));
+  RETURN_IF_ERROR(CheckMemory("an arena", job.method.arena_bytes));
+  return target;
+}
+
+absl::Status RunnerExecutor::CheckMemory(absl::string_view what, int64_t bytes) const {
+  if (static_cast<uint64_t>(bytes) <= options_.bench.memory_bytes_max) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("the job wants ", what, " of ", bytes >> 20,
+                                            " MiB, this slot may have ",
+                                            options_.bench.memory_bytes_max >> 20, " MiB"));
+}
+
+absl::StatusOr<RunResult> RunnerExecutor::RunAll(const RunJob& job, const Target& target,
+                                                 ArtifactMissing& missing) {
   // All that is missing at once, before anything runs.
   for (const RunCandidate& candidate : job.candidates) {
     RETURN_IF_ERROR(GetArtifact(candidate.artifact_sha256, missing).status());
@@ -231,18 +253,16 @@ absl::StatusOr<RunResult> RunnerExecutor::RunAll(const RunJob& job, ArtifactMiss
     RETURN_IF_ERROR(GetArtifact(candidate.reference_artifact_sha256, missing).status());
   }
   if (!missing.sha256.empty()) return absl::NotFoundError("artifacts");
-  if (job.model_order.has_value()) return RunNetwork(job, *job.model_order, missing);
+  if (job.model_order.has_value()) return RunNetwork(job, *job.model_order, target, missing);
   RunResult result;
   for (const RunCandidate& candidate : job.candidates) {
-    ASSIGN_OR_RETURN(result.measurements.emplace_back(), RunOne(candidate, job, missing));
+    ASSIGN_OR_RETURN(result.measurements.emplace_back(), RunOne(candidate, job, target, missing));
   }
   return result;
 }
 
 absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate, const RunJob& job,
-                                                   ArtifactMissing& missing) {
-  ASSIGN_OR_RETURN(const Target target, ParseTarget(job.target));
-  RETURN_IF_ERROR(CheckTarget(target, options_.device, options_.host_cpu));
+                                                   const Target& target, ArtifactMissing& missing) {
   ASSIGN_OR_RETURN(const auto artifact, GetArtifact(candidate.artifact_sha256, missing));
   const bool is_reference = candidate.reference_artifact_sha256 == candidate.artifact_sha256;
   std::shared_ptr<const std::string> reference;
@@ -293,9 +313,8 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
 }
 
 absl::StatusOr<RunResult> RunnerExecutor::RunNetwork(const RunJob& job, const ModelOrder& order,
+                                                     const Target& target,
                                                      ArtifactMissing& missing) {
-  ASSIGN_OR_RETURN(const Target target, ParseTarget(job.target));
-  RETURN_IF_ERROR(CheckTarget(target, options_.device, options_.host_cpu));
   const RunCpus used = CpusFor(options_.device, options_.host_cpu, target.threads);
   std::vector<std::shared_ptr<const std::string>> artifacts;
   NetworkBenchRequest request{.step_count = order.step_count,
@@ -306,9 +325,13 @@ absl::StatusOr<RunResult> RunnerExecutor::RunNetwork(const RunJob& job, const Mo
                               .cpus = used.cpus,
                               .timeout = std::min(job.method.timeout, kTimeoutMax),
                               .timing = TimingOf(job.method, /*incumbent_ns=*/0)};
+  int64_t artifact_bytes = 0;
   for (const RunCandidate& candidate : job.candidates) {
     ASSIGN_OR_RETURN(artifacts.emplace_back(), GetArtifact(candidate.artifact_sha256, missing));
     if (artifacts.back() == nullptr) return absl::NotFoundError("artifacts");
+    // The message to the runner has all of them, each as often as it is named.
+    artifact_bytes += static_cast<int64_t>(artifacts.back()->size());
+    RETURN_IF_ERROR(CheckMemory("artifacts", artifact_bytes));
     request.kernels.push_back({.workload = candidate.workload,
                                .artifact = *artifacts.back(),
                                .contract = candidate.contract});

@@ -67,12 +67,17 @@ class RunnerExecutor : public SlotExecutor {
   RunBenchOptions BenchOptions();
   void Loop();
   JobOutcome Execute(const std::string& payload);
-  absl::StatusOr<RunResult> RunAll(const RunJob& job, ArtifactMissing& missing);
+  // Its target. Any error: this slot cannot do the job, and is not at fault.
+  absl::StatusOr<Target> CheckJob(const RunJob& job) const;
+  absl::Status CheckMemory(absl::string_view what, int64_t bytes) const;
+  // OUT_OF_RANGE: as CheckJob. Other errors are this worker's.
+  absl::StatusOr<RunResult> RunAll(const RunJob& job, const Target& target,
+                                   ArtifactMissing& missing);
   absl::StatusOr<Measurement> RunOne(const RunCandidate& candidate, const RunJob& job,
-                                     ArtifactMissing& missing);
+                                     const Target& target, ArtifactMissing& missing);
   // Of a job with a model's order.
   absl::StatusOr<RunResult> RunNetwork(const RunJob& job, const ModelOrder& order,
-                                       ArtifactMissing& missing);
+                                       const Target& target, ArtifactMissing& missing);
   // The environment's part that does not depend on how the measurement went.
   void SetPlace(const Target& target, const RunCpus& used, Environment& environment) const;
   std::vector<std::string> LockPaths(const RunCpus& used) const;

@@ -450,18 +450,28 @@ TEST_F(RunnerExecutorTest, MoreMemoryThanAllowedIsOutOfMemory) {
   EXPECT_EQ(measurement.failure()->kind, FailureKind::kOutOfMemory);
 }
 
-TEST_F(RunnerExecutorTest, WhatThisWorkerCannotDoIsItsOwnFault) {
-  RunJob job = VectorJob("RIGHT");
-  job.method.version = 99;
-  EXPECT_TRUE(std::holds_alternative<WorkerFault>(Start(job).get()));
-  job = VectorJob("RIGHT");
-  job.method.cold_policy = ColdPolicy::kModelOrder;
-  EXPECT_TRUE(std::holds_alternative<WorkerFault>(Start(job).get()));
-  job = VectorJob("RIGHT");
-  job.target = "cpu:arch=x86-64-v2,threads=1000";
-  const JobOutcome outcome = Start(job).get();
-  ASSERT_TRUE(std::holds_alternative<WorkerFault>(outcome));
-  EXPECT_THAT(std::get<WorkerFault>(outcome).message, HasSubstr("1000 threads"));
+// Nothing was allocated for them, and nothing ends the worker or counts against it.
+TEST_F(RunnerExecutorTest, WhatThisSlotCannotDoIsRefused) {
+  const auto expect_refusal = [this](const std::string& text, auto change) {
+    RunJob job = VectorJob("RIGHT");
+    change(job);
+    const JobOutcome outcome = Start(job).get();
+    const WorkerFault* const fault = std::get_if<WorkerFault>(&outcome);
+    ASSERT_NE(fault, nullptr) << text;
+    EXPECT_TRUE(fault->refused) << fault->message;
+    EXPECT_THAT(fault->message, HasSubstr(text));
+  };
+  expect_refusal("measuring method 99", [](RunJob& job) { job.method.version = 99; });
+  expect_refusal("need each other",
+                 [](RunJob& job) { job.method.cold_policy = ColdPolicy::kModelOrder; });
+  expect_refusal("distribution odd", [](RunJob& job) { job.method.distribution = "odd"; });
+  expect_refusal("1000 threads",
+                 [](RunJob& job) { job.target = "cpu:arch=x86-64-v2,threads=1000"; });
+  expect_refusal("target", [](RunJob& job) { job.target = "target of nobody"; });
+  expect_refusal("arena_bytes", [](RunJob& job) { job.method.arena_bytes = int64_t{1} << 50; });
+  expect_refusal("arena of 1024 MiB",
+                 [](RunJob& job) { job.method.arena_bytes = MeasureMethod::kArenaBytesMax; });
+  EXPECT_NE(Measure(VectorJob("RIGHT")).latencies(), nullptr);
 }
 
 TEST_F(RunnerExecutorTest, CancelEndsAHangingCandidateAndTheNextJobRuns) {
