@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace burnish {
 namespace {
+
+// Of the outcomes in one report: far below what a message may have (proto/rpc.h), with one of the
+// largest on top. After a tracker's restart all that a worker holds is asked for at once.
+constexpr size_t kOutcomeBytesPerReport = 2 << 20;
 
 bool Contains(const std::vector<std::string>& ids, const std::string& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -30,22 +35,42 @@ WorkerReport AgentCore::MakeReport() {
                       .sequence = ++sequence_,
                       .leaving = leaving_,
                       .calibration = identity_.calibration};
+  has_news_ = has_more_ = false;
+  size_t bytes = 0;
   for (const Slot& slot : slots_) {
     SlotReport& out = report.slots.emplace_back();
     out.info = slot.info;
     out.executing = slot.executing;
     out.cancelling = slot.cancelling;
     out.waiting = slot.waiting;
-    for (const Held& held : slot.held) {
-      HeldResult& result = out.results.emplace_back();
-      result.lease = held.lease;
-      // The lease alone is reported then: an outcome may be large, and a tracker that was restarted
-      // asks for it (`send`).
-      if (!held.tracker_has_it) result.outcome = held.outcome;
-    }
+    if (!ReportResults(slot, bytes, out)) has_more_ = true;
   }
-  has_news_ = false;
   return report;
+}
+
+bool AgentCore::ReportResults(const Slot& slot, size_t& bytes, SlotReport& out) const {
+  bool all = true;
+  for (const Held& held : slot.held) {
+    const auto* payload = std::get_if<std::string>(&held.outcome);
+    const size_t size = payload == nullptr ? 0 : payload->size();
+    const bool fits = bytes == 0 || bytes + size <= kOutcomeBytesPerReport;
+    if (!held.tracker_has_it && !fits) {
+      all = false;
+      // Not done yet, as far as the tracker knows.
+      if (!held.was_received) {
+        if (!out.executing.has_value()) out.executing = held.lease;
+        continue;
+      }
+    }
+    HeldResult& result = out.results.emplace_back();
+    result.lease = held.lease;
+    // The lease alone is reported else: an outcome may be large, and a tracker that was restarted
+    // asks for it (`send`), as often as it takes.
+    if (held.tracker_has_it || !fits) continue;
+    result.outcome = held.outcome;
+    bytes += size;
+  }
+  return all;
 }
 
 std::vector<SlotAction> AgentCore::Apply(const WorkerOrders& orders) {
@@ -53,6 +78,7 @@ std::vector<SlotAction> AgentCore::Apply(const WorkerOrders& orders) {
   epoch_ = std::max(epoch_, orders.epoch);
   if (orders.sequence != sequence_ || orders.slots.size() != slots_.size()) return {};
   draining_ = orders.draining;
+  if (has_more_) has_news_ = true;
   std::vector<SlotAction> actions;
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Slot& slot = slots_[i];
@@ -86,7 +112,9 @@ void AgentCore::ApplyToResults(const SlotOrders& orders, Slot& slot) {
   std::erase_if(slot.held,
                 [&](const Held& held) { return Contains(orders.discard, held.lease.job_id); });
   for (Held& held : slot.held) {
-    if (Contains(orders.received, held.lease.job_id)) held.tracker_has_it = true;
+    if (Contains(orders.received, held.lease.job_id)) {
+      held.tracker_has_it = held.was_received = true;
+    }
     if (Contains(orders.send, held.lease.job_id)) {
       held.tracker_has_it = false;
       has_news_ = true;
@@ -97,6 +125,13 @@ void AgentCore::ApplyToResults(const SlotOrders& orders, Slot& slot) {
 void AgentCore::Finished(int slot_index, JobOutcome outcome) {
   Slot& slot = slots_[slot_index];
   CHECK(slot.executing.has_value()) << "slot " << slot_index << " executes nothing";
+  const auto* payload = std::get_if<std::string>(&outcome);
+  if (payload != nullptr && payload->size() > JobSpec::kPayloadBytesMax) {
+    // A report with it would be malformed, and the worker turned away for it.
+    outcome = WorkerFault{.message = absl::StrCat("its result has ", payload->size(),
+                                                  " bytes, may have ", JobSpec::kPayloadBytesMax),
+                          .refused = true};
+  }
   // A job that was cancelled has a result already, or none that anybody wants. Its outcome could
   // only be the cancellation's.
   if (!slot.cancelling) {

@@ -67,6 +67,7 @@ class AgentCore {
     Lease lease;
     JobOutcome outcome;
     bool tracker_has_it = false;
+    bool was_received = false;  // By some tracker.
   };
   struct Slot {
     SlotInfo info;
@@ -76,6 +77,8 @@ class AgentCore {
     std::vector<Held> held;
   };
 
+  // `bytes`: of the outcomes in the report so far. False: not all of the slot's had room.
+  bool ReportResults(const Slot& slot, size_t& bytes, SlotReport& out) const;
   void ApplyToResults(const SlotOrders& orders, Slot& slot);
 
   const AgentIdentity identity_;
@@ -84,7 +87,8 @@ class AgentCore {
   int64_t epoch_ = 0;  // The highest that a tracker has given; 0: none yet.
   bool leaving_ = false;
   bool draining_ = false;
-  bool has_news_ = true;  // That it exists.
+  bool has_news_ = true;   // That it exists.
+  bool has_more_ = false;  // The last report had no room for all, and its answer makes some.
 };
 
 }  // namespace burnish

@@ -71,6 +71,78 @@ TEST_F(AgentCoreTest, JobIsStartedOnceAndReported) {
   EXPECT_EQ(agent_.executing_count(), 1);
 }
 
+// A tracker would turn away the worker for such a report.
+TEST_F(AgentCoreTest, ResultThatIsTooLargeIsARefusal) {
+  StartJob();
+  agent_.Finished(0, std::string(JobSpec::kPayloadBytesMax + 1, 'x'));
+  const SlotReport report = Report();
+  ASSERT_THAT(report.results, SizeIs(1));
+  const auto* fault = std::get_if<WorkerFault>(&*report.results[0].outcome);
+  ASSERT_NE(fault, nullptr);
+  EXPECT_TRUE(fault->refused);
+}
+
+// As after a tracker's restart, which asks for all that is held.
+TEST_F(AgentCoreTest, ReportsHaveRoomForALittleAtATimeAndAllComesInTheEnd) {
+  constexpr int kCount = 20;
+  std::vector<std::string> ids;
+  for (int i = 0; i < kCount; ++i) {
+    const Lease lease{.job_id = std::string(1, static_cast<char>('a' + i)), .epoch = i + 1};
+    StartJob(lease);
+    agent_.Finished(0, std::string(JobSpec::kPayloadBytesMax, 'x'));
+    Report();
+    Apply({.received = {lease.job_id}});
+    ids.push_back(lease.job_id);
+  }
+  std::vector<std::string> sent;
+  SlotReport report = Report();
+  while (!ids.empty()) {
+    ASSERT_THAT(report.results, SizeIs(kCount)) << "each lease is in each report";
+    Apply({.send = ids});
+    EXPECT_TRUE(agent_.has_news());
+    report = Report();
+    size_t bytes = 0;
+    std::vector<std::string> received;
+    for (const HeldResult& result : report.results) {
+      if (!result.outcome.has_value()) continue;
+      bytes += std::get<std::string>(*result.outcome).size();
+      std::erase(ids, result.lease.job_id);
+      received.push_back(result.lease.job_id);
+    }
+    ASSERT_GT(bytes, 0u);
+    EXPECT_LE(bytes, 3u << 20);
+    Apply({.received = received, .send = ids});
+    sent.insert(sent.end(), received.begin(), received.end());
+    report = Report();
+  }
+  EXPECT_EQ(sent.size(), size_t{kCount});
+}
+
+TEST_F(AgentCoreTest, ResultWithoutRoomIsNotDoneYetAsFarAsTheTrackerKnows) {
+  AgentCore agent({.worker_id = "w", .incarnation = 3},
+                  std::vector<SlotInfo>(4, {.kind = JobKind::kRun}));
+  WorkerOrders orders{.sequence = agent.MakeReport().sequence};
+  for (int i = 0; i < 4; ++i) {
+    const Lease lease{.job_id = std::to_string(i), .epoch = i + 1};
+    orders.slots.push_back({.lease = lease, .job = JobSpec{.id = lease.job_id}});
+  }
+  agent.Apply(orders);
+  for (int i = 0; i < 4; ++i) agent.Finished(i, std::string(JobSpec::kPayloadBytesMax, 'x'));
+  WorkerReport report = agent.MakeReport();
+  EXPECT_THAT(report.slots[1].results, SizeIs(1));
+  EXPECT_THAT(report.slots[3].results, IsEmpty());
+  EXPECT_EQ(report.slots[3].executing, (Lease{.job_id = "3", .epoch = 4}));
+  orders = {.sequence = report.sequence, .slots = std::vector<SlotOrders>(4)};
+  orders.slots[0].received = {"0"};
+  orders.slots[1].received = {"1"};
+  agent.Apply(orders);
+  EXPECT_TRUE(agent.has_news());
+  report = agent.MakeReport();
+  EXPECT_FALSE(report.slots[0].results[0].outcome.has_value());
+  EXPECT_TRUE(report.slots[3].results.at(0).outcome.has_value());
+  EXPECT_FALSE(report.slots[3].executing.has_value());
+}
+
 TEST_F(AgentCoreTest, OrdersForAnEarlierReportAreIgnored) {
   Report();
   const int64_t old_sequence = sequence_;
