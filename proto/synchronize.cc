@@ -1,5 +1,6 @@
 #include "proto/synchronize.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -29,12 +30,32 @@ absl::StatusOr<Lease> LeaseFromProto(const v1::Lease& message) {
   return Lease{.job_id = message.job_id(), .epoch = message.epoch()};
 }
 
-absl::StatusOr<SlotReport> SlotFromProto(const v1::SlotReport& message) {
-  const v1::SlotInfo& info = message.info();
+// A tracker keeps it for each slot that ever reported.
+absl::Status CheckInfo(const v1::SlotInfo& info) {
   if (info.kind() != v1::BUILD && info.kind() != v1::RUN) {
     return absl::InvalidArgumentError(
         absl::StrFormat("slot: got kind=%d, want BUILD or RUN", info.kind()));
   }
+  if (info.device_keys_size() > SlotInfo::kDeviceKeysMax ||
+      info.labels_size() > SlotInfo::kLabelsMax) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "slot: got %d device keys and %d labels, want at most %d and %d", info.device_keys_size(),
+        info.labels_size(), SlotInfo::kDeviceKeysMax, SlotInfo::kLabelsMax));
+  }
+  size_t longest = 0;
+  for (const std::string& key : info.device_keys()) longest = std::max(longest, key.size());
+  for (const auto& [name, value] : info.labels()) {
+    longest = std::max({longest, name.size(), value.size()});
+  }
+  if (longest <= SlotInfo::kTextBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("slot: got a device key or label of %d bytes, want at most %d", longest,
+                      SlotInfo::kTextBytesMax));
+}
+
+absl::StatusOr<SlotReport> SlotFromProto(const v1::SlotReport& message) {
+  const v1::SlotInfo& info = message.info();
+  RETURN_IF_ERROR(CheckInfo(info));
   SlotReport slot{.info = {.kind = static_cast<JobKind>(info.kind()),
                            .device_keys = {info.device_keys().begin(), info.device_keys().end()},
                            .labels = {info.labels().begin(), info.labels().end()}}};
@@ -130,7 +151,9 @@ v1::SynchronizeResponse ToProto(const WorkerOrders& orders) {
   return message;
 }
 
-absl::StatusOr<WorkerReport> FromProto(const v1::SynchronizeRequest& message) {
+namespace {
+
+absl::Status CheckReport(const v1::SynchronizeRequest& message) {
   if (message.worker_id().empty() || message.worker_id().size() > WorkerReport::kIdBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrFormat("report: got a worker id of %d bytes, want 1 to %d",
@@ -151,6 +174,23 @@ absl::StatusOr<WorkerReport> FromProto(const v1::SynchronizeRequest& message) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "report: got %d slots, want at most %d", message.slots_size(), WorkerReport::kSlotsMax));
   }
+  if (message.host().size() > WorkerReport::kHostBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("report: got a host of %d bytes, want at most %d, for %s",
+                        message.host().size(), WorkerReport::kHostBytesMax, message.worker_id()));
+  }
+  int held_count = 0;
+  for (const v1::SlotReport& slot : message.slots()) held_count += slot.results_size();
+  if (held_count <= WorkerReport::kHeldOfAllMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("report: got %d results, want at most %d, for %s", held_count,
+                      WorkerReport::kHeldOfAllMax, message.worker_id()));
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerReport> FromProto(const v1::SynchronizeRequest& message) {
+  RETURN_IF_ERROR(CheckReport(message));
   WorkerReport report{.worker_id = message.worker_id(),
                       .host = message.host(),
                       .incarnation = message.incarnation(),

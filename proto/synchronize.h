@@ -33,6 +33,10 @@ inline constexpr char kThreadsLabel[] = "threads";
 
 // What a slot can do.
 struct SlotInfo {
+  static constexpr int kDeviceKeysMax = 64;
+  static constexpr int kLabelsMax = 32;
+  static constexpr int kTextBytesMax = 4096;  // A target's, with all of its features, has half.
+
   JobKind kind = JobKind::kBuild;
   std::vector<std::string> device_keys = {};  // Empty: any.
   Labels labels = {};
@@ -59,13 +63,15 @@ struct SlotReport {
 
 struct WorkerReport {
   static constexpr int kIdBytesMax = 128;
+  static constexpr int kHostBytesMax = 256;
   static constexpr int kSlotsMax = 256;
-  // Far above any that is given (EntropyNumber), far below where a counter would end.
   static constexpr int64_t kEpochMax = int64_t{1} << 62;
   // A slot with so many gets no job. A study has 64 trials in flight, and the build of each is held
   // until its trial has ended. A build that those trials wait for, of their reference or of what
   // the store has forgotten, must find room behind them, or all wait for ever: four windows.
   static constexpr int kHeldResultsMax = 256;
+  // Of all slots. A tracker remembers each for as long as it is reported.
+  static constexpr int kHeldOfAllMax = 16 * 2 * kHeldResultsMax;
 
   std::string worker_id = "";  // Stays the same over restarts.
   std::string host = "";

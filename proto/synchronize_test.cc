@@ -89,6 +89,28 @@ TEST(SynchronizeTest, MalformedReportIsRefusedWithTheReason) {
                 for (int i = 0; i < 600; ++i) m.mutable_slots(0)->add_results();
               }),
               refused("602 results, want at most 512"));
+  EXPECT_THAT(refusal([](auto& m) {
+                for (int slot = 0; slot < 20; ++slot) {
+                  *m.add_slots()->mutable_info() = m.slots(0).info();
+                  for (int i = 0; i < 500; ++i) m.mutable_slots(slot + 2)->add_results();
+                }
+              }),
+              refused("10002 results, want at most 8192"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_host(std::string(257, 'h')); }), refused("257 bytes"));
+  const auto info = [&](auto change) {
+    return refusal([&](auto& m) { change(*m.mutable_slots(0)->mutable_info()); });
+  };
+  EXPECT_THAT(info([](auto& m) { m.add_device_keys(std::string(5000, 'k')); }), refused("5000"));
+  EXPECT_THAT(info([](auto& m) { (*m.mutable_labels())["a"] = std::string(5000, 'v'); }),
+              refused("5000"));
+  EXPECT_THAT(info([](auto& m) {
+                for (int i = 0; i < 64; ++i) m.add_device_keys("k");
+              }),
+              refused("65 device keys"));
+  EXPECT_THAT(info([](auto& m) {
+                for (int i = 0; i < 33; ++i) (*m.mutable_labels())[std::to_string(i)] = "";
+              }),
+              refused("34 labels"));
 }
 
 TEST(SynchronizeTest, JobWithoutItsLeaseIsRefused) {
