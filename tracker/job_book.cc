@@ -15,6 +15,15 @@ int64_t BytesOf(const JobOutcome& outcome) {
   return payload == nullptr ? 0 : static_cast<int64_t>(payload->size());
 }
 
+template <typename Event, typename Counts>
+int CountWorkers(const std::vector<Event>& events, Counts counts) {
+  std::set<absl::string_view> workers;
+  for (const Event& event : events) {
+    if (counts(event)) workers.insert(event.worker_id);
+  }
+  return static_cast<int>(workers.size());
+}
+
 }  // namespace
 
 bool TrackedJob::Avoids(const std::string& worker) const {
@@ -25,9 +34,15 @@ bool TrackedJob::Avoids(const std::string& worker) const {
 }
 
 int TrackedJob::LosersCount() const {
-  std::set<absl::string_view> workers;
-  for (const Loss& loss : losses) workers.insert(loss.worker_id);
-  return static_cast<int>(workers.size());
+  return CountWorkers(losses, [](const Loss& loss) { return !loss.refused; });
+}
+
+int TrackedJob::RefusersCount() const {
+  return CountWorkers(losses, [](const Loss& loss) { return loss.refused; });
+}
+
+int TrackedJob::DeadCount() const {
+  return CountWorkers(deaths, [](const Death&) { return true; });
 }
 
 Tuner& JobBook::Meet(absl::Time now, const std::string& tuner_id, int64_t new_session) {

@@ -33,13 +33,20 @@ struct TrackedJob {
   };
 
   // A lease that ended by a worker's fault or silence: evidence against the job, where its worker
-  // does well otherwise.
+  // does well otherwise. Or by a worker's refusal, which is evidence of nothing else.
   struct Loss {
     std::string worker_id = "";
     int64_t lease_epoch = 0;
     int64_t worker_done_count = 0;  // Results that the worker had brought by then.
     std::string text = "";          // What happened, and on which worker.
     bool timed_out = false;         // The worker was there, and is not to go on with it.
+    bool refused = false;           // The worker cannot do it as it is asked to.
+  };
+
+  // A worker's process that ended, or was not heard of any more, while it executed the job.
+  struct Death {
+    std::string worker_id = "";
+    int64_t lease_epoch = 0;
   };
 
   // A slot of a worker. The worker outlives whatever names it here.
@@ -62,6 +69,7 @@ struct TrackedJob {
   std::string tuner_id;
   State state = State::kQueued;
   std::vector<Loss> losses;
+  std::vector<Death> deaths;
   // Leases that ended by what came from outside: no evidence.
   int interruption_count = 0;
   std::string last_interruption;
@@ -85,8 +93,10 @@ struct TrackedJob {
 
   // Others are preferred: this one has lost it, or its tuner doubts this one's word on it.
   bool Avoids(const std::string& worker_id) const;
-  // How many different workers have lost it.
+  // How many different workers have lost it, have refused it, have died over it.
   int LosersCount() const;
+  int RefusersCount() const;
+  int DeadCount() const;
 };
 
 struct Tuner {

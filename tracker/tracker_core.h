@@ -141,6 +141,8 @@ class TrackerCore {
   void Lose(absl::Time now, const TrackedJob::Place& place, const std::string& text,
             bool timed_out = false);
   void Interrupt(absl::Time now, const TrackedJob::Place& place, const std::string& text);
+  // The worker cannot do it, and goes on with others.
+  void Refuse(absl::Time now, const TrackedJob::Place& place, const std::string& text);
   void Judge(absl::Time now, TrackedJob& job);
   void JudgeAll(absl::Time now);
   void Park(absl::Time now, TrackedJob& job, absl::string_view why);

@@ -56,7 +56,8 @@ TrackedJob* TrackerCore::NextCopy(absl::Time now, const WorkerState& worker,
     // Another slot of the silent worker would be as silent.
     if (job->places[0].worker == &worker || !Meets(slot, job->demands)) continue;
     // As a job that waits: it may have to pause, or to await its verdict.
-    const bool may_go = now >= job->paused_until && job->LosersCount() < options_.losses_max;
+    const bool may_go = now >= job->paused_until && job->LosersCount() < options_.losses_max &&
+                        job->DeadCount() < options_.deaths_max;
     if (may_go && !job->Avoids(worker.id) && !IsHeld(job->spec.id)) return job;
   }
   return nullptr;

@@ -1,11 +1,14 @@
 // Jobs whose leases end without a result, and when to give them up.
 //
-// Two kinds of ends. A *loss* (a worker's fault, its silence, a lease that outlasts the job's
+// Three kinds of ends. A *loss* (a worker's fault, its silence, a lease that outlasts the job's
 // limit) may be the job's doing: some candidates do take down the machine that they run on. Three
 // losses on three different workers, each of which does well otherwise, poison the job: nobody else
 // is to suffer from it. An *interruption* (the worker was restarted or evicted, its connection
 // closed, somebody killed what ran) comes from outside and is no evidence, however often it
-// happens. What nobody can decide is parked: given back without a verdict.
+// happens; but a process that ends over a job may be the job's doing, and the second of another
+// worker parks it. A *refusal* says that the worker cannot do the job as it is asked to: its
+// tuner's fault, so that the worker gets no pause. What nobody can decide is parked: given back
+// without a verdict.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -68,11 +71,29 @@ void TrackerCore::Interrupt(absl::Time now, const TrackedJob::Place& place,
   job.places.empty() ? GoOn(now, job, /*was_lost=*/false) : OfferCopy(now, job);
 }
 
+void TrackerCore::Refuse(absl::Time now, const TrackedJob::Place& place, const std::string& text) {
+  const SlotState& slot = place.worker->slots[place.slot_index];
+  TrackedJob& job = *slot.job;
+  ++counters_.refusals;
+  job.losses.push_back({.worker_id = place.worker->id,
+                        .lease_epoch = slot.lease_epoch,
+                        .text = text,
+                        .refused = true});
+  EndLease(place);
+  job.places.empty() ? GoOn(now, job, /*was_lost=*/true) : OfferCopy(now, job);
+}
+
 void TrackerCore::GoOn(absl::Time now, TrackedJob& job, bool was_lost) {
+  const int refuser_count = job.RefusersCount();
   if (job.LosersCount() >= options_.losses_max) {
     // The last of its workers has had no chance yet to show that it does well.
     undecided_[job.spec.id] = now + options_.verdict_timeout;
     Judge(now, job);
+  } else if (job.DeadCount() >= options_.deaths_max) {
+    Park(now, job, absl::StrCat("the processes of ", job.DeadCount(), " workers ended over it"));
+  } else if (refuser_count >= options_.refusals_max ||
+             (was_lost && refuser_count > 0 && !HasUntriedWorker(job))) {
+    Park(now, job, absl::StrCat("refused by ", refuser_count, " workers"));
   } else if (was_lost && static_cast<int>(job.losses.size()) >= options_.losses_max &&
              !HasUntriedWorker(job)) {
     Park(now, job, "no further worker can try it");
@@ -95,7 +116,7 @@ void TrackerCore::JudgeAll(absl::Time now) {
 void TrackerCore::Judge(absl::Time now, TrackedJob& job) {
   std::set<std::string> witnesses;
   for (const TrackedJob::Loss& loss : job.losses) {
-    if (DoesWell(job, loss)) witnesses.insert(loss.worker_id);
+    if (!loss.refused && DoesWell(job, loss)) witnesses.insert(loss.worker_id);
   }
   if (static_cast<int>(witnesses.size()) >= options_.losses_max) {
     ++counters_.poisoned;

@@ -1,5 +1,6 @@
 // When a job is given up, and that good ones never are for what the farm did.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -163,6 +164,112 @@ TEST_F(LossesTest, JobIsNotGivenUpByTheReportThatBringsItsResult) {
   Send(w3_);
   EXPECT_EQ(counters().poisoned, 0);
   EXPECT_THAT(Collect(), Contains(Payload("bad's")));
+}
+
+// One of another version, or with less memory, is no reason to give up.
+TEST_F(LossesTest, JobThatOneWorkerRefusesIsTriedElsewhereAndNobodyPauses) {
+  Enroll({"w1", "w2"});
+  Submit({RunSpec("job"), RunSpec("next")});
+  Done("w1", *Idle("w1"), WorkerFault{.message = "too large", .refused = true});
+  EXPECT_EQ(counters().refusals, 1);
+  EXPECT_EQ(counters().worker_faults, 0);
+  for (const WorkerStatus& worker : core_->ListWorkers(now_)) {
+    EXPECT_EQ(worker.slots[0].paused_for, absl::ZeroDuration());
+    EXPECT_EQ(worker.slots[0].fault_count, 0);
+  }
+  EXPECT_EQ(Idle("w1")->job_id, "next") << "at once, and not the one that it cannot do";
+  const Lease lease = *Idle("w2");
+  EXPECT_EQ(lease.job_id, "job");
+  Done("w2", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
+TEST_F(LossesTest, JobThatTwoWorkersRefuseIsParkedAndGoesToNoThird) {
+  Enroll({"w1", "w2", "w3"});
+  Submit({RunSpec("job")});
+  for (const char* worker : {"w1", "w2"}) {
+    Done(worker, *Idle(worker), WorkerFault{.message = "malformed", .refused = true});
+  }
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kParked, "malformed")));
+  EXPECT_FALSE(Idle("w3").has_value());
+  // It says nothing of how they do: what they lose counts as before.
+  Submit({RunSpec("bad")});
+  for (const char* worker : {"w1", "w2", "w3"}) Fault(worker, "bad");
+  for (const char* worker : {"w1", "w2", "w3"}) Finish(worker);
+  EXPECT_EQ(counters().poisoned, 1);
+}
+
+TEST_F(LossesTest, JobThatTheOnlyWorkerRefusesIsParkedAtOnce) {
+  Submit({RunSpec("job")});
+  Done("w", *Idle("w"), WorkerFault{.message = "malformed", .refused = true});
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kParked, "malformed")));
+}
+
+// Each way in which a daemon ends: killed with its host, crashed, started anew.
+TEST_F(LossesTest, JobOverWhichTwoDaemonsDiedIsParkedAndGoesToNoThird) {
+  const auto silent = [this](const std::string&) { Advance(absl::Seconds(15)); };
+  const auto closed = [this](const std::string& worker) {
+    core_->CallBroke(now_, worker, sequence_);
+    Advance(absl::Milliseconds(500));
+  };
+  const auto restarted = [this](const std::string& worker) { Idle(worker, 2); };
+  for (const auto& die :
+       std::vector<std::function<void(const std::string&)>>{silent, closed, restarted}) {
+    Restart({});
+    Submit({RunSpec("killer")});
+    for (const char* worker : {"w1", "w2"}) {
+      EXPECT_THAT(Collect(), IsEmpty());
+      const std::optional<Lease> lease = Idle(worker);
+      ASSERT_TRUE(lease.has_value()) << worker;
+      Executing(worker, *lease);
+      die(worker);
+      Collect();
+    }
+    EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kParked, "2 workers ended over it")));
+    EXPECT_FALSE(Idle("w3").has_value());
+    EXPECT_EQ(counters().parked, 1);
+  }
+}
+
+// What never began there, and what an operator ends, is nobody's death.
+TEST_F(LossesTest, OnlyWhoExecutedTheJobHasDiedOverIt) {
+  Submit({RunSpec("job")});
+  for (const char* worker : {"w1", "w2", "w3"}) {
+    ASSERT_TRUE(Idle(worker).has_value());
+    core_->CallBroke(now_, worker, sequence_);  // Its orders may never have come.
+    Advance(absl::Seconds(2));
+  }
+  for (const char* worker : {"v1", "v2", "v3"}) {
+    Advance(absl::Seconds(10));
+    Collect();
+    const std::optional<Lease> lease = Idle(worker);
+    ASSERT_TRUE(lease.has_value()) << worker;
+    WorkerReport leaving = Report(worker);
+    leaving.slots[0].executing = *lease;
+    leaving.leaving = true;
+    Send(leaving);
+    core_->CallBroke(now_, worker, sequence_);
+    Advance(absl::Seconds(2));
+  }
+  EXPECT_THAT(Collect(), IsEmpty());
+}
+
+TEST_F(LossesTest, WorkerThatWasOnlyCutOffHasNotDied) {
+  Submit({RunSpec("job")});
+  for (const char* worker : {"w1", "w2"}) {
+    const Lease lease = *Idle(worker);
+    Executing(worker, lease);
+    core_->CallBroke(now_, worker, sequence_);
+    Advance(absl::Seconds(1));
+    // It comes back and goes on, and then gives the job up for good.
+    if (std::string(worker) == "w1") {
+      EXPECT_EQ(Executing(worker, lease).orders.slots[0].lease, lease);
+      Done(worker, lease, WorkerFault{.message = "killed", .interrupted = true});
+      Advance(absl::Seconds(1));
+    }
+  }
+  EXPECT_THAT(Collect(), IsEmpty()) << "one of them has";
+  EXPECT_EQ(counters().parked, 0);
 }
 
 TEST_F(LossesTest, JobOfWorkersThatShowNothingElseIsParked) {

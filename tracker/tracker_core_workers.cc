@@ -237,8 +237,12 @@ void TrackerCore::TakeFaults(absl::Time now, WorkerState& worker, int slot_index
     const std::string text =
         absl::StrCat("worker ", worker.id, ": ",
                      fault != nullptr ? fault->message : "said what is the tracker's to say");
-    CountFault(now, slot);
     const TrackedJob::Place place{.worker = &worker, .slot_index = slot_index};
+    if (fault != nullptr && fault->refused) {
+      Refuse(now, place, text);
+      continue;
+    }
+    CountFault(now, slot);
     if (fault != nullptr && fault->interrupted) {
       Interrupt(now, place, text);
     } else {
@@ -338,6 +342,7 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   const auto taken_back = std::erase_if(
       job.losses, [&](const TrackedJob::Loss& loss) { return loss.lease_epoch == lease.epoch; });
   if (taken_back > 0) worker.TakeBackLoss(job.spec.id);
+  std::erase_if(job.deaths, [&](const auto& death) { return death.lease_epoch == lease.epoch; });
   // The worker may have fallen silent while nobody had asked for the job.
   OfferCopy(now, job);
 }
@@ -358,6 +363,10 @@ void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_v
       ++counters_.leases_lost;
       ++slot.fault_count;
       const std::string what = absl::StrCat("worker ", worker.id, " ", how);
+      // One that said that it would go was ended by its operator.
+      if (slot.started && !worker.leaving) {
+        slot.job->deaths.push_back({.worker_id = worker.id, .lease_epoch = slot.lease_epoch});
+      }
       const TrackedJob::Place place{.worker = &worker, .slot_index = i};
       if (counts) {
         Lose(now, place, what);

@@ -176,6 +176,7 @@ v1::GetStatusResponse ToProto(const TrackerStatus& status) {
   out["leases_lost"] = counters.leases_lost;
   out["worker_faults"] = counters.worker_faults;
   out["interruptions"] = counters.interruptions;
+  out["refusals"] = counters.refusals;
   out["timed_out"] = counters.timed_out;
   out["poisoned"] = counters.poisoned;
   out["parked"] = counters.parked;

@@ -28,8 +28,14 @@ struct TrackerOptions {
   // A job that was lost on so many different workers, each of which does well otherwise, is
   // poisoned. Lost as often on fewer workers, it is parked.
   int losses_max = 3;
-  // For how long such a job waits for its workers to show that they do well: by then each has
-  // finished another job, which take up to a minute.
+  // A job that so many different workers refuse is parked: they were asked for what no worker of
+  // this farm does. Two, since one may be of another version or have less memory.
+  int refusals_max = 2;
+  // A job over which the processes of so many different workers ended is parked at once, before it
+  // ends a third: it may be its doing, and nobody can tell from outside.
+  int deaths_max = 2;
+  // For how long a job that was lost so often waits for its workers to show that they do well: by
+  // then each has finished another job, which take up to a minute.
   absl::Duration verdict_timeout = absl::Seconds(60);
   // A job whose executions were interrupted from outside so often (restarts, evictions, kills) is
   // parked: one that takes down each worker would empty the farm without an end. On a worker of
@@ -133,6 +139,7 @@ struct Counters {
   int64_t leases_lost = 0;
   int64_t worker_faults = 0;
   int64_t interruptions = 0;
+  int64_t refusals = 0;
   int64_t timed_out = 0;
   int64_t poisoned = 0;
   int64_t parked = 0;

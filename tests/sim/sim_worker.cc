@@ -200,7 +200,8 @@ void SimWorker::LieIn(WorkerReport& report) {
   result.lease = std::move(lease);
   switch (rng_.Below(6)) {
     case 0:
-      result.outcome = WorkerFault{.message = kLie, .interrupted = rng_.Below(2) == 0};
+      result.outcome = WorkerFault{
+          .message = kLie, .interrupted = rng_.Below(2) == 0, .refused = rng_.Below(3) == 0};
       break;
     case 1:
       result.outcome = Failure{.kind = FailureKind::kPoisoned, .message = kLie};
@@ -313,7 +314,9 @@ void SimWorker::End(const ProcessPtr& process, int slot_index) {
 
 absl::StatusOr<JobOutcome> SimWorker::Execute(const Process& process, const JobSpec& job,
                                               const Lease& lease) {
-  if (sick_share_ > 0 && rng_.Uniform() < sick_share_) return WorkerFault{.message = "it is sick"};
+  if (sick_share_ > 0 && rng_.Uniform() < sick_share_) {
+    return WorkerFault{.message = "it is sick", .refused = rng_.Below(4) == 0};
+  }
   if (lying_share_ > 0 && rng_.Uniform() < lying_share_) return Lie(process, job, lease);
   if (absl::StartsWith(job.payload, "plain ")) {
     if (absl::StrContains(job.payload, "killer")) return WorkerFault{.message = "killed"};

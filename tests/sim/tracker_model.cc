@@ -208,6 +208,7 @@ void TrackerModel::TakeOver(const WorkerReport& report, const SyncReply& reply, 
       Fail("who takes a worker's place has echoed its epoch", report.worker_id);
     }
     worker.restarted_now = true;
+    worker.was_leaving = worker.leaving;
     worker.replaced = worker.incarnation;
   }
   worker.incarnation = report.incarnation;
@@ -298,7 +299,7 @@ void TrackerModel::NotePoison() {
   for (auto& [id, job] : jobs_) {
     std::set<std::string> witnesses;
     for (const Loss& loss : job.losses) {
-      if (DoesWell(job, loss)) witnesses.insert(loss.worker);
+      if (!loss.refused && DoesWell(job, loss)) witnesses.insert(loss.worker);
     }
     if (static_cast<int>(witnesses.size()) >= options_.losses_max) job.was_poison = true;
   }
@@ -306,12 +307,29 @@ void TrackerModel::NotePoison() {
 
 bool TrackerModel::MayBeGivenUp(const Job& job) const {
   return !job.done && (static_cast<int>(job.losses.size()) >= options_.losses_max ||
-                       job.interruption_count >= options_.interruptions_max);
+                       job.interruption_count >= options_.interruptions_max ||
+                       DeadCount(job) >= options_.deaths_max || RefuserCount(job) > 0);
+}
+
+int TrackerModel::RefuserCount(const Job& job) {
+  std::set<std::string> workers;
+  for (const Loss& loss : job.losses) {
+    if (loss.refused) workers.insert(loss.worker);
+  }
+  return static_cast<int>(workers.size());
+}
+
+int TrackerModel::DeadCount(const Job& job) {
+  std::set<std::string> workers;
+  for (const auto& [epoch, worker] : job.deaths) workers.insert(worker);
+  return static_cast<int>(workers.size());
 }
 
 bool TrackerModel::AwaitsVerdict(const Job& job) const {
   std::set<std::string> workers;
-  for (const Loss& loss : job.losses) workers.insert(loss.worker);
+  for (const Loss& loss : job.losses) {
+    if (!loss.refused) workers.insert(loss.worker);
+  }
   return static_cast<int>(workers.size()) >= options_.losses_max;
 }
 
@@ -327,7 +345,10 @@ void TrackerModel::TakeResult(absl::Time now, const std::string& id, int slot_in
     const auto holding = holdings_.find(PlaceOf(id, slot_index));
     if (holding == holdings_.end() || holding->second.lease != result.lease) return;
     const auto* fault = std::get_if<WorkerFault>(&*result.outcome);
-    faulted_now_[TextOf(result.lease)] = fault != nullptr && fault->interrupted;
+    faulted_now_[TextOf(result.lease)] = fault == nullptr     ? Ending::kFault
+                                         : fault->refused     ? Ending::kRefusal
+                                         : fault->interrupted ? Ending::kInterruption
+                                                              : Ending::kFault;
     return;
   }
   if (job.unsure) return;  // It may have been given up before this came.

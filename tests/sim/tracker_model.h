@@ -62,7 +62,10 @@ class TrackerModel {
     int64_t epoch = 0;
     std::string worker;
     int64_t worker_done_count = 0;
+    bool refused = false;
   };
+  // How the worker said that a lease ended.
+  enum class Ending { kFault, kInterruption, kRefusal };
   struct Job {
     JobSpec spec;
     std::string tuner;
@@ -77,6 +80,7 @@ class TrackerModel {
     int64_t number = 0;   // Of the result, as it was last collected; 0: never.
     bool unsure = false;  // It or another was given up: nobody but its result will say which.
     std::vector<Loss> losses;
+    std::map<int64_t, std::string> deaths;  // Of processes that executed it, by lease: whose.
     int interruption_count = 0;
     absl::Time paused_until = absl::InfinitePast();  // For having been interrupted so often.
     bool was_lost_much = false;                      // As often as it takes to be given up.
@@ -116,6 +120,7 @@ class TrackerModel {
     int64_t done_count = 0;
     std::deque<std::pair<std::string, bool>> ends;  // Of leases: the job, and whether it was lost.
     bool leaving = false;
+    bool was_leaving = false;  // The process before this one.
     bool drained = false;
     bool restarted_now = false;  // By the event that is checked.
     bool lost = false;
@@ -145,6 +150,8 @@ class TrackerModel {
   bool DoesWell(const Job& job, const Loss& loss) const;
   bool MayBeGivenUp(const Job& job) const;
   bool AwaitsVerdict(const Job& job) const;
+  static int RefuserCount(const Job& job);
+  static int DeadCount(const Job& job);
   static bool IsRetry(const Job& job);
   static bool IsAvoided(const Job& job, const std::string& worker);
   static bool HasUntriedWorker(const TrackerView& view, const Job& job);
@@ -188,9 +195,9 @@ class TrackerModel {
   std::map<std::string, absl::Time> tuners_;  // Last heard of.
   std::map<std::string, int64_t> sessions_;   // Of the tuners that are known.
   std::map<std::string, Worker> workers_;
-  std::map<std::string, Holding> holdings_;  // By worker and slot.
-  std::map<std::string, bool> faulted_now_;  // Leases, as text; whether they were interrupted.
-  absl::Time now_;                           // Of the event that is checked.
+  std::map<std::string, Holding> holdings_;    // By worker and slot.
+  std::map<std::string, Ending> faulted_now_;  // Leases, as text.
+  absl::Time now_;                             // Of the event that is checked.
   int64_t forgotten_count_ = 0;
   int64_t given_up_count_ = 0;                       // Poisoned or parked.
   std::map<std::string, absl::Time> fetched_since_;  // Jobs whose results are asked for.

@@ -168,7 +168,7 @@ bool TrackerModel::MayBeCopied(absl::Time now, const Holding& holding) const {
     return other.second.lease.job_id == holding.lease.job_id;
   });
   return count == 1 && now > job->second.paused_until && !AwaitsVerdict(job->second) &&
-         !IsHeldByWorker(job->first);
+         DeadCount(job->second) < options_.deaths_max && !IsHeldByWorker(job->first);
 }
 
 // Of an earlier tracker, and stopped when the job came: the worker cannot have had it, or another
@@ -211,12 +211,24 @@ void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
   }
   const bool is_of_process = was_restarted || was_silent || was_closed;
   const bool is_interrupted_only = may_have_stopped && !has_faulted && !is_over;
+  if (!is_of_process && has_faulted && fault->second == Ending::kRefusal) {
+    // The job's doing: its worker does as well as before, and has no pause.
+    job.losses.push_back({holding.lease.epoch, holding.worker, worker.done_count, true});
+    job.was_lost_much = true;
+    ResetShares();
+    return;
+  }
+  const bool was_leaving = was_restarted ? worker.was_leaving : worker.leaving;
+  if (is_of_process && holding.started && !was_leaving) {
+    job.deaths[holding.lease.epoch] = holding.worker;
+  }
   if (slot != nullptr && !is_of_process && !is_interrupted_only) CountFault(now, *slot);
   NoteEnd(worker, holding.lease.job_id, /*lost=*/true);
   ResetShares();  // It waits elsewhere now, if at all.
-  const bool was_interrupted = is_of_process
-                                   ? was_restarted || !was_silent
-                                   : is_interrupted_only || (has_faulted && fault->second);
+  const bool was_interrupted =
+      is_of_process
+          ? was_restarted || !was_silent
+          : is_interrupted_only || (has_faulted && fault->second == Ending::kInterruption);
   if (!was_interrupted) {
     job.losses.push_back({holding.lease.epoch, holding.worker, worker.done_count});
   } else if (++job.interruption_count >= 3) {
@@ -263,6 +275,7 @@ void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holdin
       Job& job = found->second;
       const auto taken_back = std::erase_if(
           job.losses, [&](const Loss& loss) { return loss.epoch == holding.lease.epoch; });
+      job.deaths.erase(holding.lease.epoch);
       auto& ends = workers_[holding.worker].ends;
       const auto end = std::find(ends.begin(), ends.end(), std::pair(job.spec.id, true));
       if (taken_back > 0 && end != ends.end()) ends.erase(end);
@@ -294,6 +307,12 @@ void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, Holding& 
   job.unsure = false;
   if (now < job.paused_until) Fail("what was interrupted often gets a pause", text);
   if (AwaitsVerdict(job)) Fail("what was lost on so many workers awaits its verdict", text);
+  if (DeadCount(job) >= options_.deaths_max) {
+    Fail("what two workers died over goes to no third", text);
+  }
+  if (RefuserCount(job) >= options_.refusals_max) {
+    Fail("what two workers refuse goes to no third", text);
+  }
   holding.is_copy = HoldingOf(job.spec.id) != nullptr;
   if (holding.is_copy) CheckCopy(now, view, holding, job);
   if (IsAvoided(job, holding.worker) && HasUntriedWorker(view, job)) {
