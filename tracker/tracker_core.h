@@ -7,6 +7,7 @@
 #ifndef TRACKER_TRACKER_CORE_H_
 #define TRACKER_TRACKER_CORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -126,8 +127,8 @@ class TrackerCore {
   // `counts`: as losses of its jobs; else they were interrupted.
   // Whether the worker may speak of this lease: it got it here and does such jobs, or may have got
   // it from an earlier tracker.
-  static bool MayHold(const WorkerState& worker, const SlotInfo& slot, const TrackedJob& job,
-                      const Lease& lease);
+  bool MayHold(const WorkerState& worker, const SlotInfo& slot, const TrackedJob& job,
+               const Lease& lease) const;
   void LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how, bool counts);
   // Takes the job from where it waits or is executed. Its state is then the caller's to set.
   void Detach(TrackedJob& job);
@@ -175,13 +176,15 @@ class TrackerCore {
   void Nudge(WorkerState& worker);
   void NudgeTuner(const Tuner& tuner);
   int64_t NewEpoch() { return next_epoch_++; }
-  int64_t NewWorkerEpoch() { return next_worker_epoch_++; }
+  // Above `before`, which is of the same worker id.
+  int64_t NewWorkerEpoch(int64_t before) { return std::max(next_worker_epoch_++, before + 1); }
 
   const TrackerOptions options_;
   const absl::Time started_at_;
   int64_t next_epoch_;
-  // Of workers' processes: above all that workers have reported. Apart from the other, which must
-  // never come near an earlier tracker's numbers.
+  // Of workers' processes. Counts those of this tracker alone: what a process reports raises the
+  // numbers of its own worker id, and of no other. Apart from the other, which must never come near
+  // an earlier tracker's numbers.
   int64_t next_worker_epoch_ = 1;
   JobBook book_;
   JobQueues queues_;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -234,6 +236,55 @@ TEST_F(TrackerCoreTest, RestartedTrackerKnowsTheNewerOfTwoProcesses) {
   older.epoch = newer.epoch - 1;
   EXPECT_THAT(core_->Synchronize(now_, older), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_GT(core_->Synchronize(now_, Report("w", /*incarnation=*/7))->orders.epoch, newer.epoch);
+}
+
+// What a process says of itself is of no consequence for any other, under its own id or another.
+TEST_F(TrackerCoreTest, NoEpochThatAWorkerReportsKeepsLaterOnesOut) {
+  for (const int64_t epoch : {int64_t{1} << 40, int64_t{1} << 48, (int64_t{1} << 48) + 1,
+                              (int64_t{1} << 62) - 1, int64_t{1} << 62}) {
+    for (const char* id : {"stranger", "w"}) {
+      SCOPED_TRACE(absl::StrCat(id, " ", epoch));
+      Restart({});
+      WorkerReport stranger = Report(id, /*incarnation=*/99);
+      stranger.epoch = epoch;
+      EXPECT_TRUE(Send(stranger).admitted);
+      // Three processes, one after the other, as a daemon that is restarted.
+      for (int64_t incarnation = 1; incarnation <= 3; ++incarnation) {
+        WorkerReport report = Report("w", incarnation);
+        absl::StatusOr<SyncReply> reply = core_->Synchronize(now_, report);
+        ASSERT_THAT(reply, IsOk());
+        report.epoch = reply->orders.epoch;
+        EXPECT_LE(report.epoch, WorkerReport::kEpochMax) << "else its next report is malformed";
+        report.sequence = ++sequence_;
+        reply = core_->Synchronize(now_, report);
+        ASSERT_THAT(reply, IsOk());
+        EXPECT_TRUE(reply->admitted);
+      }
+    }
+  }
+}
+
+TEST_F(TrackerCoreTest, ProcessWithAnEpochThatNobodyCountsToIsToldToStartAgain) {
+  Idle("w", /*incarnation=*/1);
+  WorkerReport odd = Report("w", /*incarnation=*/2);
+  odd.epoch = int64_t{1} << 62;
+  EXPECT_THAT(core_->Synchronize(now_, odd),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("start it again")));
+  EXPECT_TRUE(Send(Report("w", 1)).admitted);
+}
+
+// Whoever takes a number before it is given would have the result that comes under it refused.
+TEST_F(TrackerCoreTest, NumbersThatThisTrackerHasYetToGiveAreNobodysFromBefore) {
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  Advance(TrackerOptions().recovery_period);
+  for (int64_t ahead = 1; ahead < 10; ++ahead) {
+    Executing("liar", {.job_id = "job", .epoch = first_epoch_ + ahead});
+  }
+  EXPECT_EQ(counters().adopted, 0);
+  WorkerReport idle = Report("w");
+  const Lease lease = *Send(idle).orders.slots[0].lease;
+  Done("w", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
 }
 
 // A session that an earlier tracker had given would tell a tuner that its jobs are known.

@@ -19,6 +19,17 @@ bool IsFault(const HeldResult& result) {
                                         std::holds_alternative<Failure>(*result.outcome));
 }
 
+// An epoch counts the processes that a worker id has had. One above this was made up: nothing is
+// concluded from it, and no number is derived from it. A process a microsecond makes so many in
+// nine years.
+constexpr int64_t kEpochBelievedMax = int64_t{1} << 48;
+
+// More leases than one tracker gives in years, and so few that two trackers' numbers, which begin
+// anywhere, hardly ever meet.
+constexpr int64_t kEpochsPerLife = int64_t{1} << 40;
+
+int64_t Believed(int64_t epoch) { return epoch <= kEpochBelievedMax ? epoch : 0; }
+
 // A worker may discard results at its leisure; it is told in a hurry when it holds so many.
 constexpr int kHurriedDiscards = 16;
 
@@ -93,14 +104,13 @@ absl::StatusOr<WorkerState*> TrackerCore::AdmitNew(const WorkerReport& report) {
   WorkerState& worker = workers_[report.worker_id];
   worker.id = report.worker_id;
   worker.incarnation = report.incarnation;
-  worker.epoch = report.epoch > 0 ? report.epoch : NewWorkerEpoch();
+  worker.epoch = Believed(report.epoch);
+  if (worker.epoch == 0) worker.epoch = NewWorkerEpoch(0);
   AssignSlots(report, worker);
   return &worker;
 }
 
 absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerReport& report) {
-  // An earlier tracker's: what this one gives to whoever comes later is higher.
-  next_worker_epoch_ = std::max(next_worker_epoch_, report.epoch + 1);
   const auto known = workers_.find(report.worker_id);
   if (known == workers_.end()) return AdmitNew(report);
   WorkerState& worker = known->second;
@@ -117,9 +127,18 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
     const bool echoes =
         report.incarnation == worker.claimant && report.epoch == worker.claimant_epoch;
     if (!echoes) {
+      // An agent keeps the highest that it was ever told, so that it would never echo a lower one.
+      if (Believed(report.epoch) != report.epoch) {
+        return absl::FailedPreconditionError(
+            absl::StrFormat("worker %s: got epoch %d, which no tracker counts to; start it again",
+                            worker.id, report.epoch));
+      }
       // It may be long dead. Who reads the answer and says so is not.
       const bool is_new = report.incarnation != worker.claimant;
-      if (is_new || report.epoch > worker.claimant_epoch) worker.claimant_epoch = NewWorkerEpoch();
+      if (is_new || report.epoch > worker.claimant_epoch) {
+        // An earlier tracker may have given higher ones to this worker id.
+        worker.claimant_epoch = NewWorkerEpoch(std::max(worker.epoch, report.epoch));
+      }
       worker.claimant = report.incarnation;
       return nullptr;
     }
@@ -266,7 +285,7 @@ void TrackerCore::TakeExecution(absl::Time now, WorkerState& worker, int slot_in
     if (!slot.started) return;
     const TrackedJob::Place place{.worker = &worker, .slot_index = slot_index};
     const std::string text = absl::StrCat("worker ", worker.id, " stopped without a result");
-    if (slot.lease_epoch < options_.first_epoch) {
+    if (slot.lease_epoch < options_.first_epoch || slot.lease_epoch >= next_epoch_) {
       // The earlier tracker may have told it to, and this one may have heard of the lease by a
       // report that was long under way.
       Interrupt(now, place, text);
@@ -311,12 +330,15 @@ void TrackerCore::TakeUnleased(absl::Time now, WorkerState& worker, int slot_ind
 }
 
 bool TrackerCore::MayHold(const WorkerState& worker, const SlotInfo& slot, const TrackedJob& job,
-                          const Lease& lease) {
+                          const Lease& lease) const {
   if (!Meets(slot, job.demands)) return false;
   for (const TrackedJob::Issued& issued : job.issued) {
     if (issued.epoch == lease.epoch) return issued.worker_id == worker.id;
   }
-  return job.from_before;
+  // Else a number that nobody has yet would be taken from whoever gets it.
+  const bool is_to_come =
+      lease.epoch >= next_epoch_ && lease.epoch - options_.first_epoch < kEpochsPerLife;
+  return job.from_before && !is_to_come;
 }
 
 void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job,

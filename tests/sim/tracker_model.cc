@@ -179,7 +179,10 @@ void TrackerModel::FinishJob(Job& job, const JobOutcome& outcome, const std::str
 bool TrackerModel::IsOf(const Lease& lease, const Job& job, const std::string& worker,
                         const SlotInfo& slot) const {
   if (!Serves(slot, job.spec)) return false;
-  if (!job.issued.contains(lease.epoch)) return job.from_before;
+  // A number that this tracker has yet to give is no earlier one's.
+  if (!job.issued.contains(lease.epoch)) {
+    return job.from_before && (lease.epoch < options_.first_epoch || grants_.contains(lease.epoch));
+  }
   return grants_.at(lease.epoch).worker == worker;
 }
 
