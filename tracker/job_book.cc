@@ -10,9 +10,45 @@
 namespace burnish {
 namespace {
 
+// Of a text in a map or a list, beside its bytes. A guess.
+constexpr int64_t kTextBytes = 64;
+
 int64_t BytesOf(const JobOutcome& outcome) {
-  const auto* payload = std::get_if<std::string>(&outcome);
-  return payload == nullptr ? 0 : static_cast<int64_t>(payload->size());
+  if (const auto* payload = std::get_if<std::string>(&outcome)) {
+    return static_cast<int64_t>(payload->size());
+  }
+  const auto* missing = std::get_if<ArtifactMissing>(&outcome);
+  return missing == nullptr ? 0 : static_cast<int64_t>(missing->sha256.size()) * kTextBytes;
+}
+
+// Of all that its tuner may make as long as it likes. Twice, where the tracker keeps it twice.
+int64_t BytesOf(const JobSpec& spec) {
+  auto bytes = static_cast<int64_t>(spec.payload.size());
+  for (const auto& [name, value] : spec.labels) {
+    bytes += 2 * (kTextBytes + static_cast<int64_t>(name.size() + value.size()));
+  }
+  for (const std::string& worker : spec.avoid_workers) {
+    bytes += 2 * (kTextBytes + static_cast<int64_t>(worker.size()));
+  }
+  return bytes;
+}
+
+LaneKey LaneOf(const JobSpec& spec) {
+  return {.demands = DemandsOf(spec), .study = spec.study, .priority = spec.priority};
+}
+
+void Count(const Usage& more, Usage& usage) {
+  usage.jobs += more.jobs;
+  usage.bytes += more.bytes;
+  usage.results += more.results;
+  usage.result_bytes += more.result_bytes;
+  usage.lanes += more.lanes;
+}
+
+// By how much there would be too many of a kind, of all or of one tuner.
+int64_t Beyond(int64_t all, int64_t own, int64_t limit, int64_t share_min) {
+  const int64_t left = limit - all;
+  return std::max({int64_t{0}, -left, own - std::max(share_min, left)});
 }
 
 template <typename Event, typename Counts>
@@ -70,26 +106,50 @@ const TrackedJob* JobBook::Find(const std::string& job_id) const {
   return job == jobs_.end() ? nullptr : &job->second;
 }
 
-int64_t JobBook::Excess(const std::vector<JobSpec>& jobs) {
-  int64_t new_count = 0;
-  int64_t bytes = byte_count_;
+Usage JobBook::Added(const Tuner* tuner, const std::vector<JobSpec>& jobs) const {
+  Usage added;
+  std::set<LaneKey> lanes;
+  const JobSpec* last = nullptr;
   for (const JobSpec& job : jobs) {
     if (Find(job.id) != nullptr) continue;
-    ++new_count;
-    bytes += static_cast<int64_t>(job.payload.size());
+    ++added.jobs;
+    added.bytes += BytesOf(job);
+    // Jobs come in runs of one lane.
+    const bool is_as_last = last != nullptr && last->kind == job.kind &&
+                            last->device_key == job.device_key && last->labels == job.labels &&
+                            last->study == job.study && last->priority == job.priority;
+    last = &job;
+    if (is_as_last) continue;
+    LaneKey lane = LaneOf(job);
+    if (tuner == nullptr || !tuner->lanes.contains(lane)) lanes.insert(std::move(lane));
   }
+  added.lanes = static_cast<int64_t>(lanes.size());
+  return added;
+}
+
+int64_t JobBook::Excess(const std::string& tuner_id, const std::vector<JobSpec>& jobs) const {
+  const auto entry = tuners_.find(tuner_id);
+  const Tuner* tuner = entry == tuners_.end() ? nullptr : &entry->second;
+  const Usage added = Added(tuner, jobs);
   // Known ids need no room: a full tracker must still take what it has already, or a tuner could
   // never find its jobs again after a restart.
-  if (new_count == 0) return 0;
-  const int64_t open_count = job_count() - done_count_ + new_count;
-  int64_t excess = std::max<int64_t>(0, open_count - limits_.jobs);
-  if (bytes > limits_.bytes) {
-    // Too many bytes: as many jobs as hold the excess, by the mean size.
-    const int64_t mean = std::max<int64_t>(1, bytes / open_count);
-    excess = std::max(excess, (bytes - limits_.bytes + mean - 1) / mean);
-  }
-  if (outcome_byte_count_ >= limits_.result_bytes) excess = std::max<int64_t>(excess, 1);
-  return std::max(excess, done_count_ - limits_.results + 1);
+  if (added.jobs == 0) return 0;
+  Usage all = usage_, own = tuner == nullptr ? Usage() : tuner->usage;
+  Count(added, all);
+  Count(added, own);
+  const Usage& limit = limits_.all;
+  const Usage& share = limits_.share_min;
+  int64_t excess = Beyond(all.jobs, own.jobs, limit.jobs, share.jobs);
+  excess = std::max(excess, Beyond(all.lanes, own.lanes, limit.lanes, share.lanes));
+  // As many jobs as hold the excess, by the mean size.
+  const int64_t mean = std::max<int64_t>(1, own.bytes / own.jobs);
+  const int64_t bytes = Beyond(all.bytes, own.bytes, limit.bytes, share.bytes);
+  excess = std::max(excess, (bytes + mean - 1) / mean);
+  // One more than there is: what is open will end.
+  excess = std::max(excess, Beyond(all.results + 1, own.results, limit.results, share.results));
+  const int64_t result_bytes =
+      Beyond(all.result_bytes + 1, own.result_bytes, limit.result_bytes, share.result_bytes);
+  return std::max<int64_t>(excess, result_bytes > 0 ? 1 : 0);
 }
 
 TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
@@ -103,10 +163,35 @@ TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
                 .priority = spec.priority,
                 .cost = spec.cost};
   job.tuner_id = tuner.id;
-  byte_count_ += static_cast<int64_t>(spec.payload.size());
+  job.byte_count = BytesOf(spec);
+  const auto [lane, is_new_lane] = tuner.lanes.try_emplace(LaneOf(spec));
+  ++lane->second.open_count;
+  job.lane = &lane->second;
+  const Usage added{.jobs = 1, .bytes = job.byte_count, .lanes = is_new_lane ? 1 : 0};
+  Count(added, usage_);
+  Count(added, tuner.usage);
+  for (const std::string& worker : spec.avoid_workers) ++doubts_[worker][spec.study];
   job.spec = std::move(spec);
   tuner.jobs.emplace(job.queued.order, &job);
   return job;
+}
+
+void JobBook::Close(TrackedJob& job, Tuner& tuner) {
+  Usage removed{.jobs = -1, .bytes = -job.byte_count};
+  if (--job.lane->open_count == 0) {
+    CHECK_EQ(tuner.lanes.erase(LaneOf(job.spec)), 1u) << "for " << job.spec.id;
+    removed.lanes = -1;
+  }
+  Count(removed, usage_);
+  Count(removed, tuner.usage);
+  job.byte_count = 0;
+  job.lane = nullptr;
+  for (const std::string& worker : job.spec.avoid_workers) {
+    const auto doubt = doubts_.find(worker);
+    const auto study = doubt->second.find(job.spec.study);
+    if (--study->second == 0) doubt->second.erase(study);
+    if (doubt->second.empty()) doubts_.erase(doubt);
+  }
 }
 
 void JobBook::Renew(TrackedJob& job) {
@@ -119,16 +204,20 @@ void JobBook::Renew(TrackedJob& job) {
 
 void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id) {
   CHECK(job.state != TrackedJob::State::kDone) << "for " << job.spec.id;
-  // The payload goes below: a job holds its question or its answer, never both.
-  byte_count_ -= static_cast<int64_t>(job.spec.payload.size());
-  outcome_byte_count_ += BytesOf(outcome);
+  Tuner& tuner = tuners_.at(job.tuner_id);
+  Close(job, tuner);
+  job.byte_count = BytesOf(outcome);
+  const Usage added{.results = 1, .result_bytes = job.byte_count};
+  Count(added, usage_);
+  Count(added, tuner.usage);
   job.state = TrackedJob::State::kDone;
   job.outcome = std::move(outcome);
   job.worker_id = worker_id;
   job.number = ++last_number_;
-  job.spec.payload = std::string();  // Gives its memory back, which clear() would not.
-  ++done_count_;
-  tuners_.at(job.tuner_id).results.emplace(job.number, &job);
+  // A job holds its question or its answer, never both.
+  job.spec = JobSpec{.id = std::move(job.spec.id), .study = std::move(job.spec.study)};
+  job.demands = {};
+  tuner.results.emplace(job.number, &job);
 }
 
 void JobBook::Erase(TrackedJob& job, bool acknowledged) {
@@ -140,12 +229,14 @@ void JobBook::Erase(TrackedJob& job, bool acknowledged) {
       entry->second = job.tuner_id;
     }
   }
-  byte_count_ -= static_cast<int64_t>(job.spec.payload.size());
-  if (job.state == TrackedJob::State::kDone) {
-    outcome_byte_count_ -= BytesOf(job.outcome);
-    --done_count_;
-  }
   Tuner& tuner = tuners_.at(job.tuner_id);
+  if (job.state == TrackedJob::State::kDone) {
+    const Usage removed{.results = -1, .result_bytes = -job.byte_count};
+    Count(removed, usage_);
+    Count(removed, tuner.usage);
+  } else {
+    Close(job, tuner);
+  }
   tuner.jobs.erase(job.queued.order);
   tuner.results.erase(job.number);
   jobs_.erase(id);

@@ -21,6 +21,29 @@ namespace burnish {
 
 struct WorkerState;
 
+// Open jobs of one tuner that wait in one line.
+struct Lane {
+  int64_t open_count = 0;
+  int64_t queued_count = 0;  // Of them, kQueued.
+};
+
+struct LaneKey {
+  Demands demands = {};
+  std::string study = "";
+  int32_t priority = 0;
+
+  auto operator<=>(const LaneKey&) const = default;
+};
+
+// What takes room in a tracker, of one tuner or of all.
+struct Usage {
+  int64_t jobs = 0;          // Open.
+  int64_t bytes = 0;         // Of what open jobs say.
+  int64_t results = 0;       // Not acknowledged.
+  int64_t result_bytes = 0;  // Of their outcomes.
+  int64_t lanes = 0;         // With open jobs. Who looks for a job looks through them.
+};
+
 struct TrackedJob {
   enum class State {
     // Held back: submitted again after a restart, so that a worker may still say that it has it;
@@ -63,8 +86,10 @@ struct TrackedJob {
     std::string worker_id = "";
   };
 
-  JobSpec spec;  // Without its payload once it is done.
+  JobSpec spec;  // Its id and study alone, once it is done; as empty are the next two.
   Demands demands;
+  Lane* lane = nullptr;
+  int64_t byte_count = 0;  // Of the spec, then of the outcome.
   QueuedJob queued;
   std::string tuner_id;
   State state = State::kQueued;
@@ -105,16 +130,19 @@ struct Tuner {
   absl::Time seen_at;
   std::map<uint64_t, TrackedJob*> jobs;    // All of them, by order.
   std::map<int64_t, TrackedJob*> results;  // The ones that are done, by number.
+  std::map<LaneKey, Lane> lanes;           // None without an open job.
+  Usage usage;
 };
 
 class JobBook {
  public:
   struct Limits {
-    int64_t jobs = 0;          // Open.
-    int64_t bytes = 0;         // Of their payloads.
-    int64_t results = 0;       // Not acknowledged. With so many no job is taken; open ones may end.
-    int64_t result_bytes = 0;  // Likewise, of their outcomes.
-    int acknowledged = 0;      // Ids to remember, so that a late result is known to be needless.
+    // Of all. With so many results no job is taken; open ones may end.
+    Usage all = {};
+    // What one tuner may always have, where there is room at all. Beyond it, no more than is left
+    // for others: see Excess.
+    Usage share_min = {};
+    int acknowledged = 0;  // Ids to remember, so that a late result is known to be needless.
   };
 
   explicit JobBook(const Limits& limits) : limits_(limits) {}
@@ -125,8 +153,11 @@ class JobBook {
   TrackedJob* Find(const std::string& job_id);
   const TrackedJob* Find(const std::string& job_id) const;
 
-  // How many jobs have to go before these fit; 0: they fit. Known ids need no room.
-  int64_t Excess(const std::vector<JobSpec>& jobs);
+  // How many jobs have to go before these fit; 0: they fit. Known ids need no room. A tuner gets
+  // no more than it leaves for the others together, so that one alone fills half, two a third each,
+  // and there is always room for who comes next. Source: Choudhury and Hahne, "Dynamic queue length
+  // thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998.
+  int64_t Excess(const std::string& tuner_id, const std::vector<JobSpec>& jobs) const;
   // `spec.id` is not known. The state is kQueued; the caller puts it somewhere.
   TrackedJob& Add(Tuner& tuner, JobSpec spec);
   // Its tuner submitted it again. If it is done its result gets a new number, so that it is new to
@@ -147,17 +178,23 @@ class JobBook {
   std::map<std::string, Tuner>& tuners() { return tuners_; }
   const std::map<std::string, Tuner>& tuners() const { return tuners_; }
   int64_t job_count() const { return static_cast<int64_t>(jobs_.size()); }
-  int64_t done_count() const { return done_count_; }
+  int64_t done_count() const { return usage_.results; }
+  // Studies of open jobs that avoid a worker, and how many such jobs each has; by worker.
+  const std::map<std::string, std::map<std::string, int64_t>>& doubts() const { return doubts_; }
 
  private:
+  // Of what is not known yet.
+  Usage Added(const Tuner* tuner, const std::vector<JobSpec>& jobs) const;
+  // The job is not open any more.
+  void Close(TrackedJob& job, Tuner& tuner);
+
   Limits limits_;
   absl::node_hash_map<std::string, TrackedJob> jobs_;
   std::map<std::string, Tuner> tuners_;
   absl::flat_hash_map<std::string, std::string> acknowledged_;  // By job id, whose word it is.
   std::deque<std::string> acknowledged_order_;                  // Oldest first.
-  int64_t byte_count_ = 0;                                      // Of payloads.
-  int64_t outcome_byte_count_ = 0;
-  int64_t done_count_ = 0;
+  std::map<std::string, std::map<std::string, int64_t>> doubts_;
+  Usage usage_;
   uint64_t last_order_ = 0;
   int64_t last_number_ = 0;
 };

@@ -38,8 +38,12 @@ Demands DemandsOf(const JobSpec& job) {
 }
 
 bool Meets(const SlotInfo& slot, const Demands& demands) {
+  const auto has_label = [&slot](const auto& label) {
+    const auto own = slot.labels.find(label.first);
+    return own != slot.labels.end() && own->second == label.second;
+  };
   return slot.kind == demands.kind && HasDevice(slot, demands.device_key) &&
-         LackingLabels(slot, demands.labels).empty();
+         std::all_of(demands.labels.begin(), demands.labels.end(), has_label);
 }
 
 std::string WhyUnmet(const Demands& demands, absl::Span<const SlotInfo* const> slots) {
@@ -102,12 +106,6 @@ std::optional<QueuedJob> JobQueues::PopFor(const SlotInfo& slot) {
   if (best->second.jobs.empty()) queues_.erase(best);
   --size_;
   return job;
-}
-
-std::vector<Demands> JobQueues::ListDemands() const {
-  std::vector<Demands> all;
-  for (const auto& [demands, queue] : queues_) all.push_back(demands);
-  return all;
 }
 
 }  // namespace burnish

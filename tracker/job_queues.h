@@ -46,8 +46,6 @@ class JobQueues {
   std::optional<QueuedJob> PopFor(const SlotInfo& slot);
 
   int64_t size() const { return size_; }
-  // Of every queue that is not empty.
-  std::vector<Demands> ListDemands() const;
 
  private:
   struct Queue {

@@ -17,6 +17,11 @@ namespace {
 // for minutes. Not tuned.
 constexpr absl::Duration kRetryAfterMin = absl::Milliseconds(100);
 constexpr absl::Duration kRetryAfterMax = absl::Seconds(2);
+// What one call brings at most (tracker_messages.h, proto/rpc.h), so that nobody who has little
+// here is turned away for what others have. Lanes: of a study that builds, runs and confirms on a
+// few devices.
+constexpr Usage kShareMin = {
+    .jobs = 1024, .bytes = 8 << 20, .results = 1024, .result_bytes = 8 << 20, .lanes = 32};
 // Only a hint of where to look, so it may be forgotten; this bounds it.
 constexpr size_t kMaybeOrphansMax = 1 << 18;
 
@@ -26,10 +31,12 @@ TrackerCore::TrackerCore(const TrackerOptions& options, absl::Time now)
     : options_(options),
       started_at_(now),
       next_epoch_(options.first_epoch),
-      book_({.jobs = options.jobs_max,
-             .bytes = options.job_bytes_max,
-             .results = options.results_max,
-             .result_bytes = options.result_bytes_max,
+      book_({.all = {.jobs = options.jobs_max,
+                     .bytes = options.job_bytes_max,
+                     .results = options.results_max,
+                     .result_bytes = options.result_bytes_max,
+                     .lanes = options.lanes_max},
+             .share_min = kShareMin,
              .acknowledged = options.acknowledged_memory}),
       queues_(options.queue_quantum) {
   CHECK_GT(options.first_epoch, 0);
@@ -38,8 +45,8 @@ TrackerCore::TrackerCore(const TrackerOptions& options, absl::Time now)
 
 absl::Status TrackerCore::FullError(int64_t excess) {
   ++counters_.refused_full;
-  absl::Status status = absl::ResourceExhaustedError(
-      absl::StrFormat("the tracker is full: %d jobs too many", excess));
+  absl::Status status = absl::ResourceExhaustedError(absl::StrFormat(
+      "the tracker is full, or this tuner's share of it is: %d jobs too many", excess));
   // When the jobs in excess will be done at the present rate.
   const double rate = std::max(finished_rate_.per_second(), 1e-3);
   const absl::Duration wait = absl::Seconds(static_cast<double>(excess) / rate);
@@ -62,7 +69,7 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
     return absl::PermissionDeniedError(absl::StrFormat(
         "job %s is another tuner's; give each tuner's jobs ids of their own", spec.id));
   }
-  if (const int64_t excess = book_.Excess(jobs); excess > 0) return FullError(excess);
+  if (const int64_t excess = book_.Excess(tuner_id, jobs); excess > 0) return FullError(excess);
   Tuner& tuner = book_.Meet(now, tuner_id, is_known ? 0 : NewEpoch());
   for (JobSpec& spec : jobs) {
     // At least once, by design: after a lost answer or a restart the tuner sends all that is open.
@@ -167,7 +174,9 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   const bool is_known = book_.FindTuner(request.tuner_id) != nullptr;
   Tuner& tuner = book_.Meet(now, request.tuner_id, is_known ? 0 : NewEpoch());
   // First, as it makes room, and so that no result goes out again that this very call says is safe.
-  for (const std::string& job_id : request.acknowledged) Acknowledge(tuner, job_id);
+  std::set<std::string> workers;
+  for (const std::string& job_id : request.acknowledged) Acknowledge(tuner, job_id, workers);
+  TellDiscards(workers);
   // Numbers of another session say nothing here.
   const bool is_same_session = request.session == tuner.session;
   // Numbers begin anew with a tracker, sessions tell two of them apart. From another session all is
@@ -206,7 +215,8 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   return collected;
 }
 
-void TrackerCore::Acknowledge(const Tuner& tuner, const std::string& job_id) {
+void TrackerCore::Acknowledge(const Tuner& tuner, const std::string& job_id,
+                              std::set<std::string>& workers) {
   TrackedJob* job = book_.Find(job_id);
   if (job == nullptr) {
     book_.RememberAcknowledged(tuner.id, job_id);  // From before this tracker was started.
@@ -216,13 +226,17 @@ void TrackerCore::Acknowledge(const Tuner& tuner, const std::string& job_id) {
   ++counters_.acknowledged;
   // Open: the tuner has the result from an earlier tracker, so nobody needs it any more.
   if (job->state != State::kDone) Detach(*job);
-  // A copy: Erase frees the job.
-  const std::string worker_id = job->worker_id;
+  if (!job->worker_id.empty()) workers.insert(job->worker_id);
   book_.Erase(*job, /*acknowledged=*/true);
-  // That it may discard the result is no hurry, unless it holds many or wants to go.
-  const auto worker = workers_.find(worker_id);
-  if (worker == workers_.end() || !worker->second.waiting || worker->second.ready) return;
-  if (MakeOrders(worker->second).urgent) Nudge(worker->second);
+}
+
+void TrackerCore::TellDiscards(const std::set<std::string>& workers) {
+  for (const std::string& id : workers) {
+    // That it may discard a result is no hurry, unless it holds many or wants to go.
+    const auto worker = workers_.find(id);
+    if (worker == workers_.end() || !worker->second.waiting || worker->second.ready) continue;
+    if (MakeOrders(worker->second).urgent) Nudge(worker->second);
+  }
 }
 
 int64_t TrackerCore::Cancel(absl::Time now, const std::string& tuner_id,
@@ -268,8 +282,9 @@ void TrackerCore::Finish(absl::Time now, TrackedJob& job, JobOutcome outcome,
 void TrackerCore::Detach(TrackedJob& job) {
   // The one place that takes a job out of wherever it is, so that queue, slot and job never
   // disagree. The state names the place; a job that is not there is a bug.
-  if (job.state == State::kQueued && retries_.erase(job.queued.order) == 0) {
-    CHECK(queues_.Remove(job.demands, job.queued));
+  if (job.state == State::kQueued) {
+    --job.lane->queued_count;
+    if (retries_.erase(job.queued.order) == 0) CHECK(queues_.Remove(job.demands, job.queued));
   }
   undecided_.erase(job.spec.id);
   if (job.state == State::kFetching) {
@@ -298,6 +313,7 @@ void TrackerCore::Requeue(absl::Time now, TrackedJob& job) {
   // While one worker was at it, another one said that it has the result.
   if (maybe_orphans_.erase(job.spec.id) > 0 && TakeOverFromWorker(now, job)) return;
   job.state = State::kQueued;
+  ++job.lane->queued_count;
   if (!job.losses.empty() || !job.spec.avoid_workers.empty()) {
     retries_[job.queued.order] = &job;  // Not every worker may have it (NextRetry).
     return;

@@ -94,7 +94,9 @@ class TrackerCore {
   using State = TrackedJob::State;
 
   // Tuner side.
-  void Acknowledge(const Tuner& tuner, const std::string& job_id);
+  // `workers` gets the one that holds the result.
+  void Acknowledge(const Tuner& tuner, const std::string& job_id, std::set<std::string>& workers);
+  void TellDiscards(const std::set<std::string>& workers);
   void DropTuner(Tuner& tuner);
   void PlaceNew(absl::Time now, TrackedJob& job, bool resubmission);
   bool TakeOverFromWorker(absl::Time now, TrackedJob& job);
@@ -108,8 +110,6 @@ class TrackerCore {
               int64_t lease_epoch);
   // `tuner`: only its jobs; null: everybody's.
   std::vector<UnmatchedQueue> FindUnmatched(const Tuner* tuner) const;
-  // Studies whose open jobs avoid a worker, by worker.
-  std::map<std::string, std::set<std::string>> FindDoubts() const;
   absl::Status FullError(int64_t excess);
 
   // Worker side.

@@ -1,7 +1,6 @@
 // What people see of the tracker.
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,59 +22,39 @@ absl::Status TrackerCore::Drain(absl::Time now, const std::string& worker_id, bo
 }
 
 std::vector<UnmatchedQueue> TrackerCore::FindUnmatched(const Tuner* tuner) const {
+  // By lanes, of which there are few, and not by jobs.
+  std::map<Demands, int64_t> waiting;
+  const auto add = [&waiting](const Tuner& owner) {
+    for (const auto& [key, lane] : owner.lanes) {
+      if (lane.queued_count > 0) waiting[key.demands] += lane.queued_count;
+    }
+  };
+  if (tuner != nullptr) {
+    add(*tuner);
+  } else {
+    for (const auto& [id, owner] : book_.tuners()) add(owner);
+  }
+  if (waiting.empty()) return {};
   std::vector<const SlotInfo*> slots;
   for (const auto& [id, worker] : workers_) {
     // A worker that drains will not do it: jobs that only such a one could do are unmatched.
     if (!worker.TakesJobs()) continue;
     for (const SlotState& slot : worker.slots) slots.push_back(&slot.info);
   }
-  std::map<Demands, UnmatchedQueue> unmatched;
-  std::vector<Demands> waiting = queues_.ListDemands();
-  for (const auto& [order, job] : retries_) waiting.push_back(job->demands);
-  for (Demands& demands : waiting) {
-    if (unmatched.contains(demands)) continue;
-    const bool is_met = std::any_of(slots.begin(), slots.end(),
-                                    [&](const SlotInfo* slot) { return Meets(*slot, demands); });
+  std::vector<UnmatchedQueue> unmatched;
+  for (const auto& [demands, job_count] : waiting) {
+    if (unmatched.size() >= kUnmatchedShownMax) break;
+    const bool is_met = std::any_of(slots.begin(), slots.end(), [&demands = demands](auto* slot) {
+      return Meets(*slot, demands);
+    });
     if (is_met) continue;
-    std::string reason = WhyUnmet(demands, slots);
-    unmatched.emplace(demands, UnmatchedQueue{.demands = demands, .reason = std::move(reason)});
+    unmatched.push_back(
+        {.demands = demands, .job_count = job_count, .reason = WhyUnmet(demands, slots)});
   }
-  if (unmatched.empty()) return {};  // The usual case: no need to look at each job.
-  const auto count = [&](const Tuner& owner) {
-    for (const auto& [order, job] : owner.jobs) {
-      if (job->state != State::kQueued) continue;
-      const auto queue = unmatched.find(job->demands);
-      if (queue != unmatched.end()) ++queue->second.job_count;
-    }
-  };
-  if (tuner != nullptr) {
-    count(*tuner);
-  } else {
-    for (const auto& [id, owner] : book_.tuners()) count(owner);
-  }
-  std::vector<UnmatchedQueue> queues;
-  for (auto& [demands, queue] : unmatched) {
-    if (queue.job_count > 0) queues.push_back(std::move(queue));
-  }
-  return queues;
-}
-
-std::map<std::string, std::set<std::string>> TrackerCore::FindDoubts() const {
-  std::map<std::string, std::set<std::string>> doubts;
-  for (const auto& [id, owner] : book_.tuners()) {
-    for (const auto& [order, job] : owner.jobs) {
-      if (job->state == State::kDone) continue;
-      for (const std::string& worker : job->spec.avoid_workers) {
-        std::set<std::string>& studies = doubts[worker];
-        if (studies.size() < kDoubtsShownMax) studies.insert(job->spec.study);
-      }
-    }
-  }
-  return doubts;
+  return unmatched;
 }
 
 std::vector<WorkerStatus> TrackerCore::ListWorkers(absl::Time now) const {
-  std::map<std::string, std::set<std::string>> doubts = FindDoubts();
   std::vector<WorkerStatus> statuses;
   for (const auto& [id, worker] : workers_) {
     WorkerStatus status{.worker_id = id,
@@ -86,8 +65,11 @@ std::vector<WorkerStatus> TrackerCore::ListWorkers(absl::Time now) const {
                                                       : WorkerLiveness::kAlive,
                         .since_seen = now - worker.seen_at,
                         .calibration = worker.calibration};
-    const std::set<std::string>& studies = doubts[id];
-    status.doubted_by.assign(studies.begin(), studies.end());
+    if (const auto doubt = book_.doubts().find(id); doubt != book_.doubts().end()) {
+      for (const auto& [study, job_count] : doubt->second) {
+        if (status.doubted_by.size() < kDoubtsShownMax) status.doubted_by.push_back(study);
+      }
+    }
     for (const SlotState& slot : worker.slots) {
       SlotStatus& out = status.slots.emplace_back();
       out.info = slot.info;

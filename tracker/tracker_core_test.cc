@@ -623,6 +623,91 @@ TEST_F(TrackerCoreTest, PayloadsAreBoundedToo) {
   Submit({RunSpec("b")});
 }
 
+// One client has no more than it leaves, and nobody with little is turned away for it.
+TEST_F(TrackerCoreTest, OneTunerDoesNotFillTheTrackerForOthers) {
+  Restart({.jobs_max = 10'000});
+  const auto submit = [this](const std::string& tuner, int count) {
+    static int number = 0;
+    std::vector<JobSpec> jobs;
+    for (int i = 0; i < count; ++i) {
+      jobs.push_back(RunSpec(tuner + "/" + std::to_string(++number)));
+    }
+    return core_->Submit(now_, tuner, std::move(jobs), false).status();
+  };
+  int64_t taken = 0;
+  while (submit("greedy", 500).ok()) taken += 500;
+  EXPECT_EQ(taken, 5000);
+  const absl::Status refused = submit("greedy", 500);
+  ASSERT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("share")));
+  EXPECT_TRUE(GetRetryAfter(refused).has_value());
+  // Ten others get what one call brings, whoever came before.
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(submit("other" + std::to_string(i), 1000), IsOk());
+  }
+  EXPECT_THAT(submit("other4", 1000), IsOk()) << "the last room that there is";
+  EXPECT_THAT(submit("other5", 1), StatusIs(absl::StatusCode::kResourceExhausted));
+  // Its own end makes room for others first.
+  EXPECT_EQ(core_->Cancel(now_, "greedy", {}, "study"), 5000);
+  EXPECT_THAT(submit("other5", 1), IsOk());
+  EXPECT_THAT(submit("greedy", 500), IsOk());
+}
+
+TEST_F(TrackerCoreTest, ResultsThatOneTunerDoesNotCollectKeepNoOtherOut) {
+  Restart({.results_max = 4096});
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < 3000; ++i) jobs.push_back(RunSpec("job" + std::to_string(i)));
+  Submit(jobs);
+  core_->Cancel(now_, "tuner", {}, "study");
+  EXPECT_EQ(core_->GetStatus(now_).unacknowledged_count, 3000);
+  EXPECT_THAT(core_->Submit(now_, "tuner", {RunSpec("more")}, false),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(core_->Submit(now_, "other", {RunSpec("theirs")}, false), IsOk());
+}
+
+// Each look for a job goes through the lines that jobs wait in.
+TEST_F(TrackerCoreTest, LinesOfOneTunerAreBoundedAndGoWithTheirJobs) {
+  Restart({.lanes_max = 100});
+  const auto lines = [](int count, absl::string_view name) {
+    std::vector<JobSpec> jobs;
+    for (int i = 0; i < count; ++i) {
+      const std::string number = absl::StrCat(name, i);
+      JobSpec& job = jobs.emplace_back(RunSpec(number));
+      // Each of the three makes a line.
+      if (i % 3 == 0) job.device_key = number;
+      if (i % 3 == 1) job.study = number;
+      if (i % 3 == 2) job.priority = i;
+    }
+    return jobs;
+  };
+  EXPECT_THAT(core_->Submit(now_, "tuner", lines(51, "a"), false),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(core_->Submit(now_, "tuner", lines(50, "a"), false), IsOk());
+  EXPECT_THAT(core_->Submit(now_, "tuner", {RunSpec("more")}, false),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  JobSpec same = RunSpec("same");
+  same.priority = 2;
+  EXPECT_THAT(core_->Submit(now_, "tuner", {same}, false), IsOk()) << "in a line that there is";
+  EXPECT_THAT(core_->Submit(now_, "other", lines(30, "b"), false), IsOk());
+  EXPECT_LE(core_->GetStatus(now_).unmatched.size(), kUnmatchedShownMax);
+  for (const JobSpec& job : lines(50, "a")) core_->Cancel(now_, "tuner", {job.id}, "");
+  core_->Cancel(now_, "tuner", {"same"}, "");
+  EXPECT_THAT(core_->Submit(now_, "tuner", lines(32, "c"), false), IsOk());
+}
+
+TEST_F(TrackerCoreTest, TextsBesideThePayloadTakeRoomToo) {
+  Restart({.job_bytes_max = 100'000});
+  JobSpec wide = RunSpec("wide");
+  for (int i = 0; i < 32; ++i) wide.labels[absl::StrCat("label", i)] = std::string(256, 'x');
+  for (int i = 0; i < 16; ++i) wide.avoid_workers.push_back(std::string(256, 'w'));
+  int count = 0;
+  for (; count < 1000; ++count) {
+    wide.id = absl::StrCat("wide", count);
+    if (!core_->Submit(now_, "tuner", {wide}, false).ok()) break;
+  }
+  EXPECT_GT(count, 1);
+  EXPECT_LT(count, 10);
+}
+
 TEST_F(TrackerCoreTest, TooManyWorkersAreRefusedButALostOneMakesRoom) {
   Restart({.workers_max = 1});
   Idle("w1");

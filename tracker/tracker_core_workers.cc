@@ -433,6 +433,7 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
     if (next == nullptr) return false;
   }
   TrackedJob& job = *next;
+  if (job.state == State::kQueued) --job.lane->queued_count;
   if (copyable_.erase(job.queued.order) > 0) {
     job.places[0].worker->slots[job.places[0].slot_index].copied = true;
     ++counters_.copies;

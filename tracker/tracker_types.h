@@ -64,7 +64,8 @@ struct TrackerOptions {
   absl::Duration fault_pause_min = absl::Milliseconds(100);
   absl::Duration fault_pause_max = absl::Seconds(30);
 
-  // Open jobs and their payloads; results that are not acknowledged, and their outcomes. Apart,
+  // Of all tuners together; what one of them may have is less (JobBook::Excess).
+  // Open jobs and their bytes; results that are not acknowledged, and their outcomes. Apart,
   // since a tuner keeps a build's result until its run has one: were both to share a limit, a
   // tracker full of builds that are done would take no run, and so would be full for ever. Beyond
   // the limit of results are only tuners that do not collect.
@@ -72,6 +73,8 @@ struct TrackerOptions {
   int64_t job_bytes_max = 512 << 20;
   int64_t results_max = 200'000;
   int64_t result_bytes_max = 512 << 20;
+  // Different lines that open jobs wait in (LaneKey): every look for a job goes through them.
+  int64_t lanes_max = 1024;
   int acknowledged_memory = 1 << 16;  // Ids.
   int workers_max = 4096;
   int tuners_max = 4096;
@@ -162,6 +165,7 @@ struct SlotStatus {
 enum class WorkerLiveness { kAlive = 1, kDraining = 2, kLeaving = 3, kLost = 4 };
 
 constexpr size_t kDoubtsShownMax = 16;
+constexpr size_t kUnmatchedShownMax = 16;  // Queues: each takes a look at every slot.
 
 struct WorkerStatus {
   std::string worker_id = "";
