@@ -12,10 +12,10 @@
 namespace burnish {
 
 // What this version speaks: its own protocol and, where it can, its predecessor's. Version 0.1
-// spoke 1, without ever saying so. 0.2 does not speak that: a worker has to say its incarnation, by
-// which the tracker knows a process from its predecessor.
+// spoke 1, without ever saying so. 0.2 speaks 2 alone: a worker has to say its incarnation, by
+// which the tracker knows a process from its predecessor. Since 3 a worker has a secret.
 inline constexpr int kProtocolOldest = 2;
-inline constexpr int kProtocolNewest = 2;
+inline constexpr int kProtocolNewest = 3;
 
 // One end of a conversation.
 struct Speaker {

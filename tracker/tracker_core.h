@@ -61,6 +61,9 @@ class TrackerCore {
   // FAILED_PRECONDITION: a newer process has this id. ABORTED: a later report came first.
   // INVALID_ARGUMENT: other slots than before. RESOURCE_EXHAUSTED: too many workers.
   absl::StatusOr<SyncReply> Synchronize(absl::Time now, const WorkerReport& report);
+  // False: its next report meets it anew.
+  bool KnowsWorker(const std::string& worker_id) const { return workers_.contains(worker_id); }
+  size_t worker_count() const { return workers_.size(); }
   // The worker's call no longer hangs. Nothing: the call was replaced by a newer one.
   std::optional<WorkerOrders> OrdersFor(absl::Time now, const std::string& worker_id,
                                         int64_t sequence);

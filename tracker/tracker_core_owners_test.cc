@@ -1,5 +1,5 @@
 // A tuner touches its own jobs only. That it is the tuner which it says is the service's to see to
-// (tuner_identity.h).
+// (identities.h).
 #include <string>
 #include <vector>
 

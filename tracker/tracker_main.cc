@@ -16,8 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/logging.h"
+#include "base/secret.h"
 #include "base/stop_signals.h"
 #include "proto/door.h"
+#include "proto/farm_secrets.h"
 #include "proto/program_error.h"
 #include "proto/protocol.h"
 #include "tracker/tracker_service.h"
@@ -32,6 +34,7 @@ struct Flags {
   std::string log_level = "info";
   bool json = false;
   bool insecure = false;
+  bool require_identity = false;
 };
 
 int Fail(int exit_code, const ProgramError& error, bool json) {
@@ -73,7 +76,16 @@ int Serve(const Flags& flags) {
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "tracker"});
   const StopSignals signals;  // Before there are other threads.
   TrackerServiceOptions options{.listen = flags.listen,
-                                .artifact_bytes_max = flags.artifact_mib << 20};
+                                .artifact_bytes_max = flags.artifact_mib << 20,
+                                .require_identity = flags.require_identity};
+  const absl::StatusOr<std::string> secret =
+      OperatorSecret([](const char* name) { return std::getenv(name); });
+  if (secret.ok()) {
+    options.operator_sha256 = FingerprintOf(*secret);
+  } else {
+    LogWarning(
+        absl::StrCat("each worker is drained by its own user alone: ", secret.status().message()));
+  }
   options.core.lease_duration = absl::Seconds(flags.lease_seconds);
   absl::StatusOr<std::unique_ptr<TrackerService>> service = TrackerService::Start(options);
   if (!service.ok()) {
@@ -107,6 +119,8 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--insecure", flags.insecure,
                "listen beyond this machine, where everybody who can connect is trusted");
+  app.add_flag("--require-identity", flags.require_identity,
+               "turn away workers without a secret, as those of version 0.2 are");
   app.add_option("--artifact-mib", flags.artifact_mib, "memory for built artifacts, in MiB")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();

@@ -1,6 +1,5 @@
 #include "tracker/tracker_messages.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -19,6 +18,20 @@ absl::Status CheckTunerId(absl::string_view id) {
   if (!id.empty() && id.size() <= kTunerIdBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrFormat("got a tuner id of %d bytes, want 1 to %d", id.size(), kTunerIdBytesMax));
+}
+
+// What the tracker remembers of them must not be as long as a stranger likes.
+absl::Status CheckJobIds(const google::protobuf::RepeatedPtrField<std::string>& ids) {
+  if (ids.size() > kAcknowledgementsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("got %d job ids, want at most %d", ids.size(), kAcknowledgementsMax));
+  }
+  for (const std::string& id : ids) {
+    if (id.size() <= JobSpec::kIdBytesMax) continue;
+    return absl::InvalidArgumentError(absl::StrFormat("got a job id of %d bytes, want at most %d",
+                                                      id.size(), JobSpec::kIdBytesMax));
+  }
+  return absl::OkStatus();
 }
 
 void UnmatchedToProto(const UnmatchedQueue& queue, v1::UnmatchedQueue* message) {
@@ -76,12 +89,20 @@ v1::SubmitJobsRequest ToProto(const std::string& tuner_id, const std::vector<Job
   return message;
 }
 
+absl::Status Validate(const v1::CancelJobsRequest& message) {
+  RETURN_IF_ERROR(CheckTunerId(message.tuner_id()));
+  RETURN_IF_ERROR(CheckJobIds(message.job_ids()));
+  if (message.study().size() <= JobSpec::kTextBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "got a study of %d bytes, want at most %d", message.study().size(), JobSpec::kTextBytesMax));
+}
+
 absl::StatusOr<CollectRequest> FromProto(const v1::CollectResultsRequest& message) {
   RETURN_IF_ERROR(CheckTunerId(message.tuner_id()));
-  const int count = std::max(message.acknowledged_size(), message.unwanted_size());
-  if (count > kAcknowledgementsMax) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("got %d acknowledgements, want at most %d", count, kAcknowledgementsMax));
+  RETURN_IF_ERROR(CheckJobIds(message.acknowledged()));
+  if (message.unwanted_size() > kAcknowledgementsMax) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "got %d unwanted results, want at most %d", message.unwanted_size(), kAcknowledgementsMax));
   }
   return CollectRequest{
       .tuner_id = message.tuner_id(),

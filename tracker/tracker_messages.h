@@ -5,12 +5,14 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tracker/tracker_types.h"
 
 namespace burnish {
 
 namespace v1 {
+class CancelJobsRequest;
 class CollectResultsRequest;
 class CollectResultsResponse;
 class GetStatusResponse;
@@ -25,7 +27,10 @@ absl::StatusOr<std::vector<JobSpec>> JobsFromProto(const v1::SubmitJobsRequest& 
 v1::SubmitJobsRequest ToProto(const std::string& tuner_id, const std::vector<JobSpec>& jobs,
                               bool resubmission);
 
-// INVALID_ARGUMENT: no or too long a tuner id, or too many acknowledgements.
+// INVALID_ARGUMENT: no or too long a tuner id, or ids of jobs that are too many or too long.
+absl::Status Validate(const v1::CancelJobsRequest& message);
+
+// INVALID_ARGUMENT: likewise, of acknowledgements.
 absl::StatusOr<CollectRequest> FromProto(const v1::CollectResultsRequest& message);
 v1::CollectResultsRequest ToProto(const CollectRequest& request);
 v1::CollectResultsResponse ToProto(const Collected& collected);

@@ -14,16 +14,17 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/entropy.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
 #include "proto/artifact_codec.h"
 #include "proto/rpc.h"
 #include "proto/rpc_server.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tracker/content_store.h"
+#include "tracker/identities.h"
 #include "tracker/retry_after.h"
 #include "tracker/tracker_core.h"
 #include "tracker/tracker_messages.h"
-#include "tracker/tuner_identity.h"
 
 namespace burnish {
 namespace {
@@ -91,7 +92,17 @@ grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context,
 class TrackerService::Impl : public v1::Tracker::CallbackService {
  public:
   explicit Impl(const TrackerServiceOptions& options)
-      : options_(options), core_(CoreOptions(options), Now()), store_(options.artifact_bytes_max) {}
+      : options_(options),
+        core_(CoreOptions(options), Now()),
+        tuners_({.noun = "tuner",
+                 .way_out = "another process uses this name; end it, wait a minute until the "
+                            "tracker has forgotten it, then resume"}),
+        workers_({.noun = "worker",
+                  .secret_required = options.require_identity,
+                  .way_out = "another process uses this name; give this one its own (--id) or the "
+                             "secret of that one, or wait ten minutes after its end, until the "
+                             "tracker has forgotten it"}),
+        store_(options.artifact_bytes_max) {}
   ~Impl() override;
   absl::Status Listen();
   const std::string& address() const { return server_->address(); }
@@ -134,12 +145,16 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
 
   // With the lock held.
   absl::Status Identify(const std::string& tuner_id, const std::string& secret) const {
-    return identities_.Check(tuner_id, secret, core_.KnowsTuner(tuner_id));
+    return tuners_.Check(tuner_id, secret, core_.KnowsTuner(tuner_id));
   }
-  // After what was done for a caller that Identify let in: that may have made it known.
-  void Remember(const std::string& tuner_id, const std::string& secret) {
-    if (core_.KnowsTuner(tuner_id)) identities_.Bind(tuner_id, secret);
+  // After what was done for a tuner that Identify let in. `was_known`: before that.
+  void Remember(const std::string& tuner_id, const std::string& secret, bool was_known) {
+    if (core_.KnowsTuner(tuner_id)) tuners_.Bind(tuner_id, secret, was_known);
   }
+  // What the worker reports, if it is the one that it says.
+  absl::StatusOr<SyncReply> TakeReport(absl::Time now, const WorkerReport& report,
+                                       const std::string& secret);
+  void ForgetIdentities();
   void AnswerReady(Answers& answers);
   void AnswerSync(const std::string& worker_id, Answers& answers);
   void AnswerCollect(const std::string& tuner_id, Answers& answers);
@@ -153,10 +168,11 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   std::thread timer_;
 
   // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
-  std::mutex mutex_;  // For the six below.
+  std::mutex mutex_;  // For the seven below.
   std::condition_variable stopped_;
   TrackerCore core_;
-  TunerIdentities identities_;
+  Identities tuners_;
+  Identities workers_;
   std::map<std::string, HangingSync> syncs_;        // By worker id.
   std::map<std::string, HangingCollect> collects_;  // By tuner id.
   bool stopping_ = false;
@@ -213,7 +229,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
     return call;
   }
   const absl::Time now = Now();
-  const absl::StatusOr<SyncReply> reply = core_.Synchronize(now, *report);
+  const absl::StatusOr<SyncReply> reply = TakeReport(now, *report, request->worker_secret());
   if (!reply.ok()) {
     answers.Add(call, ToGrpc(reply.status()));
     AnswerReady(answers);
@@ -237,6 +253,17 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
   }
   AnswerReady(answers);
   return call;
+}
+
+absl::StatusOr<SyncReply> TrackerService::Impl::TakeReport(absl::Time now,
+                                                           const WorkerReport& report,
+                                                           const std::string& secret) {
+  const bool was_known = core_.KnowsWorker(report.worker_id);
+  RETURN_IF_ERROR(workers_.Check(report.worker_id, secret, was_known));
+  ASSIGN_OR_RETURN(SyncReply reply, core_.Synchronize(now, report));
+  // Whoever only claims an id of one without a secret has yet to echo its epoch.
+  if (reply.admitted) workers_.Bind(report.worker_id, secret, was_known);
+  return reply;
 }
 
 grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
@@ -276,8 +303,9 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
     collects_.erase(old);
   }
   const absl::Time now = Now();
+  const bool was_known = core_.KnowsTuner(parsed->tuner_id);
   const Collected collected = core_.Collect(now, *parsed);
-  Remember(parsed->tuner_id, request->tuner_secret());
+  Remember(parsed->tuner_id, request->tuner_secret(), was_known);
   // Else it hangs until there is something: the tuner would ask again at once.
   if (collected.urgent || wait == absl::ZeroDuration()) {
     *response = ToProto(collected);
@@ -354,11 +382,18 @@ void TrackerService::Impl::RunTimer() {
     if (stopped_.wait_for(lock, kTimerPrecision, [this] { return stopping_; })) return;
     const absl::Time now = Now();
     if (core_.NextTick() <= now) core_.Tick(now);
-    if (identities_.size() > core_.tuner_count()) {
-      identities_.Prune([this](const std::string& id) { return core_.KnowsTuner(id); });
-    }
+    ForgetIdentities();
     AnswerReady(answers);
     AnswerOverdue(now, answers);
+  }
+}
+
+void TrackerService::Impl::ForgetIdentities() {
+  if (tuners_.size() > core_.tuner_count()) {
+    tuners_.Prune([this](const std::string& id) { return core_.KnowsTuner(id); });
+  }
+  if (workers_.size() > core_.worker_count()) {
+    workers_.Prune([this](const std::string& id) { return core_.KnowsWorker(id); });
   }
 }
 
@@ -392,8 +427,9 @@ grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerC
         !own.ok()) {
       session = own;
     } else {
+      const bool was_known = core_.KnowsTuner(request->tuner_id());
       session = core_.Submit(Now(), request->tuner_id(), *std::move(jobs), request->resubmission());
-      Remember(request->tuner_id(), request->tuner_secret());
+      Remember(request->tuner_id(), request->tuner_secret(), was_known);
     }
     AnswerReady(answers);
   }
@@ -406,6 +442,9 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerC
                                                            v1::CancelJobsResponse* response) {
   if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
     return FinishNow(context, fit);
+  if (const absl::Status parsed = Validate(*request); !parsed.ok()) {
+    return FinishNow(context, parsed);
+  }
   Answers answers;
   absl::Status status;
   {
@@ -480,7 +519,15 @@ grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServer
   absl::Status status;
   {
     const std::lock_guard lock(mutex_);
-    status = core_.Drain(Now(), request->worker_id(), request->undo());
+    const bool is_operator = IsFingerprintOf(options_.operator_sha256, request->operator_secret());
+    if (is_operator || workers_.IsOwner(request->worker_id(), request->worker_secret())) {
+      status = core_.Drain(Now(), request->worker_id(), request->undo());
+    } else {
+      status = absl::PermissionDeniedError(
+          absl::StrCat("worker ", request->worker_id(),
+                       " is drained by its own user, and by the tracker's: as one of them, or with "
+                       "the secret of one (BURNISH_WORKER_SECRET, BURNISH_OPERATOR_SECRET)"));
+    }
     AnswerReady(answers);
   }
   return FinishNow(context, status);

@@ -19,7 +19,10 @@ struct TrackerServiceOptions {
   TrackerOptions core = {};            // `first_epoch` is set by the service.
   int64_t artifact_bytes_max = 256 << 20;
   absl::Duration hang_max = absl::Seconds(5);  // Of Synchronize and CollectResults.
-  Speaker self = ThisVersion("tracker");       // Another one in tests.
+  // Of the secret of who may drain any worker; empty: each worker's own user alone may.
+  std::string operator_sha256 = "";
+  bool require_identity = false;  // Workers without a secret, of protocol 2, are turned away.
+  Speaker self = ThisVersion("tracker");  // Another one in tests.
 };
 
 class TrackerService {

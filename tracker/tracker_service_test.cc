@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/secret.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -41,6 +42,8 @@ constexpr char kSecret[] = "known to its tuner alone";
 JobSpec RunSpec(const std::string& id) {
   return {.id = id, .kind = JobKind::kRun, .device_key = "cpu", .study = "s", .payload = id};
 }
+
+const std::string kOwner(32, 'o'), kOperator(32, 'p'), kStranger(32, 's');
 
 // A SynchronizeRequest of a worker with one idle run slot.
 v1::SynchronizeRequest IdleWorker(const std::string& id, int64_t sequence) {
@@ -168,6 +171,17 @@ class TrackerServiceTest : public ::testing::Test {
                        v1::CollectResultsResponse* response) {
     grpc::ClientContext context;
     return stub_->CollectResults(&context, request, response);
+  }
+
+  grpc::Status Drain(const std::string& worker, const std::string& worker_secret,
+                     const std::string& operator_secret) {
+    grpc::ClientContext context;
+    v1::DrainWorkerRequest request;
+    v1::DrainWorkerResponse response;
+    request.set_worker_id(worker);
+    request.set_worker_secret(worker_secret);
+    request.set_operator_secret(operator_secret);
+    return stub_->DrainWorker(&context, request, &response);
   }
 
   std::unique_ptr<TrackerService> service_;
@@ -412,23 +426,67 @@ TEST_F(TrackerServiceTest, DamagedArtifactIsNotTaken) {
 }
 
 TEST_F(TrackerServiceTest, WorkersAreListedAndDrained) {
+  Start({.operator_sha256 = FingerprintOf(kOperator)});
   SyncCall sync(*stub_, IdleWorker("w", 1));
   while (GetStatus().worker_count() == 0) std::this_thread::yield();
-  grpc::ClientContext drain_context, list_context, unknown_context;
-  v1::DrainWorkerRequest drain;
-  v1::DrainWorkerResponse drained;
-  drain.set_worker_id("w");
-  ASSERT_TRUE(stub_->DrainWorker(&drain_context, drain, &drained).ok());
+  EXPECT_EQ(Drain("w", "", kStranger).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  ASSERT_TRUE(Drain("w", "", kOperator).ok());
   sync.done.wait();
+  grpc::ClientContext list_context;
   EXPECT_TRUE(sync.response.draining());
   v1::ListWorkersResponse list;
   ASSERT_TRUE(stub_->ListWorkers(&list_context, {}, &list).ok());
   ASSERT_THAT(list.workers(), SizeIs(1));
   EXPECT_EQ(list.workers(0).state(), v1::WorkerStatus::DRAINING);
   EXPECT_THAT(list.workers(0).slots(0).info().device_keys(), ElementsAre("cpu"));
-  drain.set_worker_id("nobody");
-  EXPECT_EQ(stub_->DrainWorker(&unknown_context, drain, &drained).error_code(),
-            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Drain("nobody", "", kOperator).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+// Its own calls go on whatever strangers say; and its user alone drains it where there is no
+// operator.
+TEST_F(TrackerServiceTest, AWorkerIdBelongsToTheSecretThatItCameWith) {
+  const auto report = [](int64_t incarnation, int64_t sequence, const std::string& secret) {
+    v1::SynchronizeRequest request = IdleWorker("w", sequence);
+    request.set_incarnation(incarnation);
+    request.set_worker_secret(secret);
+    return request;
+  };
+  SyncCall own(*stub_, report(1, 1, kOwner));
+  while (GetStatus().worker_count() == 0) std::this_thread::yield();
+  for (const std::string& secret : {std::string(), kStranger, std::string(15, 'o')}) {
+    for (const int64_t epoch : {0, 1, 2, 3}) {  // The second call of who takes over echoes one.
+      v1::SynchronizeRequest request = report(2, 1, secret);
+      request.set_epoch(epoch);
+      SyncCall stranger(*stub_, request);
+      stranger.done.wait();
+      EXPECT_EQ(stranger.status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    }
+    EXPECT_EQ(Drain("w", secret, secret).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  }
+  ASSERT_TRUE(Submit(OneJob("job")).ok());
+  own.done.wait();
+  ASSERT_TRUE(own.status.ok()) << own.status.error_message();
+  EXPECT_EQ(own.response.slots(0).job().id(), "job");
+  // Its next process.
+  SyncCall next(*stub_, report(3, 1, kOwner));
+  next.done.wait();
+  v1::SynchronizeRequest echo = report(3, 2, kOwner);
+  echo.set_epoch(next.response.epoch());
+  SyncCall taken(*stub_, echo);
+  ASSERT_TRUE(Drain("w", kOwner, "").ok());
+  taken.done.wait();
+  EXPECT_TRUE(taken.status.ok()) << taken.status.error_message();
+}
+
+TEST_F(TrackerServiceTest, WhereIdentityIsRequiredAWorkerWithoutASecretIsTurnedAway) {
+  Start({.require_identity = true});
+  SyncCall without(*stub_, IdleWorker("w", 1));
+  without.done.wait();
+  EXPECT_EQ(without.status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  v1::SynchronizeRequest request = IdleWorker("w", 1);
+  request.set_worker_secret(kOwner);
+  SyncCall with(*stub_, request);
+  while (GetStatus().worker_count() == 0) std::this_thread::yield();
 }
 
 TEST_F(TrackerServiceTest, StatusCountsAndNamesWhatIsMissing) {

@@ -32,6 +32,7 @@
 #include "proto/builder_client.h"
 #include "proto/calibration_row.h"
 #include "proto/door.h"
+#include "proto/farm_secrets.h"
 #include "proto/host_calibration.h"
 #include "proto/program_error.h"
 #include "proto/protocol.h"
@@ -204,6 +205,14 @@ int Serve(const Flags& flags) {
   const StopSignals signals;  // Before there are other threads.
   AgentIdentity identity{.host = HostName(), .incarnation = EntropyNumber()};
   identity.worker_id = flags.id.empty() ? DefaultId(flags, identity.host) : flags.id;
+  absl::StatusOr<std::string> secret =
+      WorkerSecret([](const char* name) { return std::getenv(name); }, identity.worker_id);
+  if (secret.ok()) {
+    identity.secret = *std::move(secret);
+  } else {
+    LogWarning(absl::StrCat("goes without a secret, so that others may take its id: ",
+                            secret.status().message()));
+  }
   absl::StatusOr<std::vector<AgentSlot>> slots = MakeSlots(flags, identity);
   if (!slots.ok()) {
     if (!absl::IsNotFound(slots.status())) return FailUsage(slots.status().message());

@@ -58,6 +58,12 @@ Speaker Next(const std::string& program) {
           .newest = kProtocolNewest + 1};
 }
 
+// The release before: all that it speaks is this one's oldest.
+Speaker Before(const std::string& program) {
+  return {
+      .program = program, .version = "0.2.0", .oldest = kProtocolOldest, .newest = kProtocolOldest};
+}
+
 // ---- Servers of this version, called by others
 
 class Servers {
@@ -301,11 +307,11 @@ TEST(VersionsTest, AnEndThatIsNotThereSpeaksNoOtherProtocol) {
 
 // ---- Neighbours
 
-// Whichever of the three is updated first.
+// Whichever of the three is updated first, or last.
 TEST(VersionsTest, ProgramsOfNeighbouringVersionsDoAJobTogether) {
-  for (const int updated : {0, 1, 2, 3}) {
-    const auto as = [updated](int program, const std::string& name) {
-      return updated == program ? Next(name) : ThisVersion(name);
+  for (const int other : {0, 1, 2, 3, -1, -2, -3}) {
+    const auto as = [other](int program, const std::string& name) {
+      return other == program ? Next(name) : other == -program ? Before(name) : ThisVersion(name);
     };
     ASSERT_OK_AND_ASSIGN(const auto tracker, TrackerService::Start({.self = as(1, "tracker")}));
     FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
@@ -316,8 +322,39 @@ TEST(VersionsTest, ProgramsOfNeighbouringVersionsDoAJobTogether) {
         tuner.Submit({{.id = "job", .kind = JobKind::kRun, .device_key = "cpu", .payload = "x"}}),
         IsOk());
     const std::vector<ResultEntry> results = tuner.Collect(kLong);
-    ASSERT_THAT(results, SizeIs(1)) << updated;
+    ASSERT_THAT(results, SizeIs(1)) << other;
     EXPECT_EQ(std::get<std::string>(results[0].outcome), "result of x");
+  }
+}
+
+// A report of protocol 2, byte for byte: it has no secret. One of protocol 3 has.
+TEST(VersionsTest, AWorkerOfProtocol2WorksOnButTakesNoIdThatCameWithASecret) {
+  const auto report = [](const std::string& id, const std::string& secret) {
+    v1::SynchronizeRequest request;
+    request.set_worker_id(id);
+    request.set_incarnation(7);
+    request.set_sequence(1);
+    request.add_slots()->mutable_info()->set_kind(v1::RUN);
+    request.set_worker_secret(secret);
+    return request;
+  };
+  const std::string secret(32, 's');
+  for (const bool is_required : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(const auto tracker,
+                         TrackerService::Start(
+                             {.hang_max = absl::Milliseconds(1), .require_identity = is_required}));
+    const auto send = [&](const Speaker& self, const v1::SynchronizeRequest& request) {
+      const auto stub = v1::Tracker::NewStub(OpenChannel(tracker->address(), self));
+      grpc::ClientContext context;
+      v1::SynchronizeResponse response;
+      return stub->Synchronize(&context, request, &response).error_code();
+    };
+    const auto denied = grpc::StatusCode::PERMISSION_DENIED;
+    EXPECT_EQ(send(Before("worker"), report("old", "")),
+              is_required ? denied : grpc::StatusCode::OK);
+    EXPECT_EQ(send(ThisVersion("worker"), report("new", secret)), grpc::StatusCode::OK);
+    EXPECT_EQ(send(Before("worker"), report("new", "")), denied);
+    EXPECT_EQ(send(ThisVersion("worker"), report("new", std::string(32, 't'))), denied);
   }
 }
 

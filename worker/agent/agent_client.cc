@@ -163,6 +163,7 @@ void AgentClient::Impl::BeginCall() {
   calls_.push_back(std::make_unique<Call>());
   Call* const call = calls_.back().get();
   call->request = ToProto(core_.MakeReport());
+  call->request.set_worker_secret(options_.identity.secret);
   call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
   stub_->async()->Synchronize(&call->context, &call->request, &call->response,
                               [this, call](grpc::Status status) { CallEnded(call, status); });
@@ -198,8 +199,9 @@ void AgentClient::Impl::TakeFailure(const absl::Status& status, int64_t sequence
     return;
   }
   if (unreachable_since_ == absl::InfiniteFuture()) {
-    LogWarning(
-        absl::StrCat("no answer from the tracker at ", options_.tracker, ": ", status.message()));
+    // The tracker forgets who has this id, so that to ask again helps in the end.
+    LogWarning(absl::StrCat(absl::IsPermissionDenied(status) ? "turned away by" : "no answer from",
+                            " the tracker at ", options_.tracker, ": ", status.message()));
     unreachable_since_ = Now();
   }
   retry_at_ = std::max(retry_at_, Now() + backoff_.Next());

@@ -22,6 +22,9 @@ struct AgentIdentity {
   std::string host = "";
   int64_t incarnation = 0;  // Of this process, drawn at random (EntropyNumber); > 0.
   std::optional<CalibrationRow> calibration = std::nullopt;  // Of its machine.
+  // 16 to 64 bytes, by which a tracker knows the id again, over restarts; empty: none, as before
+  // protocol 3.
+  std::string secret = "";
 };
 
 // What to do in a slot, as the tracker wants it.
