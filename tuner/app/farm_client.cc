@@ -57,6 +57,7 @@ absl::Status FarmError(const absl::Status& status, const std::string& tracker) {
     code = ErrorCode::kTrackerProtocol;
   }
   if (absl::IsNotFound(status)) code = ErrorCode::kNoWorker;
+  if (absl::IsPermissionDenied(status)) code = ErrorCode::kPermission;
   return WithError(status, code, tracker);
 }
 
@@ -153,10 +154,13 @@ absl::StatusOr<FarmStatus> FarmClient::GetStatus() const {
                     .leased_count = response.leased_count()};
 }
 
-absl::Status FarmClient::Drain(const std::string& worker_id, bool undo) const {
+absl::Status FarmClient::Drain(const std::string& worker_id, bool undo,
+                               const DrainRight& right) const {
   v1::DrainWorkerRequest request;
   request.set_worker_id(worker_id);
   request.set_undo(undo);
+  request.set_worker_secret(right.worker_secret);
+  request.set_operator_secret(right.operator_secret);
   return Call(tracker_, timeout_, &v1::Tracker::Stub::DrainWorker, request).status();
 }
 

@@ -60,6 +60,12 @@ struct FarmStatus {
   int64_t leased_count = 0;
 };
 
+// By which of these the caller may, it does not know; empty: it has none (proto/farm_secrets.h).
+struct DrainRight {
+  std::string worker_secret;
+  std::string operator_secret;
+};
+
 // One call each, which waits for at most `timeout`. Errors: B0701 no tracker is there, B0702
 // another version or something else answers, B0703 no such worker.
 class FarmClient {
@@ -69,8 +75,8 @@ class FarmClient {
 
   absl::StatusOr<std::vector<FarmWorker>> ListWorkers() const;
   absl::StatusOr<FarmStatus> GetStatus() const;
-  // `undo`: it gets jobs again.
-  absl::Status Drain(const std::string& worker_id, bool undo) const;
+  // `undo`: it gets jobs again. B0904: neither secret is right.
+  absl::Status Drain(const std::string& worker_id, bool undo, const DrainRight& right) const;
 
  private:
   std::string tracker_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/farm_secrets.h"
 #include "proto/host_calibration.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
@@ -23,6 +24,11 @@ absl::Status OutputStatus(FdStream& out) {
 
 absl::StatusOr<std::string> Context::FindClientSecret() const {
   return ClientSecret(environment_.getenv);
+}
+
+DrainRight Context::FindDrainRight(const std::string& worker_id) const {
+  return {.worker_secret = WorkerSecret(environment_.getenv, worker_id).value_or(""),
+          .operator_secret = OperatorSecret(environment_.getenv).value_or("")};
 }
 
 void Context::Note(absl::string_view text) {

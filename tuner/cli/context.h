@@ -14,6 +14,7 @@
 #include "db/open.h"
 #include "proto/calibration_row.h"
 #include "proto/target.h"
+#include "tuner/app/farm_client.h"
 #include "tuner/app/machine_row.h"
 #include "tuner/cli/fd_stream.h"
 #include "tuner/cli/settings.h"
@@ -60,6 +61,8 @@ class Context {
 
   // See ClientSecret.
   absl::StatusOr<std::string> FindClientSecret() const;
+  // Of this user, over a worker: as whose it is, and as whose the tracker is.
+  DrainRight FindDrainRight(const std::string& worker_id) const;
 
   // A remark on stderr, unless --quiet.
   void Note(absl::string_view text);

@@ -103,7 +103,7 @@ class WorkersCommand : public Command {
       return MakeError(ErrorCode::kUsage, absl::StrCat(action_, " needs a worker's id"),
                        "tuner workers", "tuner workers lists them");
     }
-    RETURN_IF_ERROR(farm.Drain(id_, action_ == "undrain"));
+    RETURN_IF_ERROR(farm.Drain(id_, action_ == "undrain", context.FindDrainRight(id_)));
     if (context.json()) {
       context.out()
           << Json({{"schema", 1}, {"worker", id_}, {"drained", action_ == "drain"}}).dump() << "\n";
