@@ -10,14 +10,13 @@
 #include "proto/study.pb.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
+#include "tuner/app/study_spec.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/take_claim.h"
 #include "tuner/study/search_preset.h"
 
 namespace burnish {
 namespace {
-
-constexpr int64_t kTrialsMax = 1'000'000'000;  // As `submit` has it.
 
 absl::Status Refuse(absl::string_view why, absl::string_view trials) {
   return MakeError(ErrorCode::kUsage, why, absl::StrCat("`trials` ", trials),
@@ -31,7 +30,7 @@ int64_t BudgetOf(absl::string_view trials, const StudySummary& summary, const St
   int64_t count = 0;
   // SimpleAtoi takes signs and blanks.
   if (trials.empty() || trials.find_first_not_of("0123456789") != trials.npos) return 0;
-  if (!absl::SimpleAtoi(trials, &count) || count > kTrialsMax) return 0;
+  if (!absl::SimpleAtoi(trials, &count) || count > kStudyTrialsMax) return 0;
   if (!more) return count;
   const bool begins_anew =
       summary.study.state == StudyState::kDone || spec.trials_max == StudySpec::kTrialsUntilGain;
@@ -54,7 +53,7 @@ absl::StatusOr<StudySpec> ExtendStudy(const Database& database, const Clock& clo
     return Refuse(absl::StrCat("`scheduler` ", spec.scheduler, " has no trials"), trials);
   }
   const int64_t budget = BudgetOf(trials, *summary, spec, counts->trial_count);
-  if (budget <= 0 || budget > kTrialsMax) return Refuse("no number of trials", trials);
+  if (budget <= 0 || budget > kStudyTrialsMax) return Refuse("no number of trials", trials);
   if (budget <= counts->trial_count) {
     return Refuse(absl::StrCat("the study has had ", counts->trial_count, " trials"), trials);
   }

@@ -142,9 +142,11 @@ constexpr ErrorInfo kErrors[] = {
 };
 
 // Options that texts of the application name, each the flag without its dashes.
-constexpr absl::string_view kOptions[] = {"accuracy",  "batch",  "data",      "dim",
-                                          "precision", "refit",  "scheduler", "shape",
-                                          "step",      "target", "trials"};
+constexpr absl::string_view kOptions[] = {
+    "accuracy",       "batch",     "cost-model", "data",      "dim",
+    "early-stopping", "opt-level", "precision",  "priority",  "refit",
+    "scheduler",      "shape",     "step",       "strategy",  "target",
+    "task-scheduler", "time",      "trials",     "until-gain"};
 
 std::string WithFlags(std::string text) {
   for (const absl::string_view option : kOptions) {

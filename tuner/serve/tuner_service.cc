@@ -19,6 +19,7 @@
 #include "tuner/app/query_records.h"
 #include "tuner/app/retry_study.h"
 #include "tuner/app/studies.h"
+#include "tuner/app/study_spec.h"
 #include "tuner/serve/client_identity.h"
 #include "tuner/serve/tuner_messages.h"
 #include "tuner/serve/wire_enums.h"
@@ -128,6 +129,8 @@ absl::StatusOr<std::string> TunerService::Impl::Receive(
     return absl::InvalidArgumentError("got no specification, want it first");
   }
   ASSIGN_OR_RETURN(spec, FromProto(part.spec()));
+  // Before its model comes.
+  RETURN_IF_ERROR(CheckStudySpec(spec));
   // Never as the client says: it could give its study to somebody else.
   ASSIGN_OR_RETURN(spec.client_sha256, StoredClient(part.client_secret()));
   std::string model;

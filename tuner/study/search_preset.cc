@@ -61,6 +61,8 @@ constexpr SearchPreset kPresets[] = {
 
 absl::Span<const SearchPreset> SearchPresets() { return kPresets; }
 
+std::vector<std::string> CostModelNames() { return {"analytic", "random", "xgboost"}; }
+
 absl::StatusOr<SearchPreset> FindSearchPreset(absl::string_view name) {
   std::string known;
   for (const SearchPreset& preset : kPresets) {

@@ -5,6 +5,8 @@
 #define TUNER_STUDY_SEARCH_PRESET_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,6 +28,8 @@ struct SearchPreset {
 
 // By what a user writes; "burnish" first.
 absl::Span<const SearchPreset> SearchPresets();
+// Of StudySpec::cost_model, sorted.
+std::vector<std::string> CostModelNames();
 // INVALID_ARGUMENT: an unknown name; the message lists the known ones.
 absl::StatusOr<SearchPreset> FindSearchPreset(absl::string_view name);
 

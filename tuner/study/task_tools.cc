@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/numerics.h"
 #include "base/parallel_for.h"
 #include "base/rng.h"
@@ -48,8 +49,8 @@ absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
                             .use_prior = !spec.no_default,
                             .seed = seed});
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("got cost model ", spec.cost_model, ", want xgboost, analytic or random"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "got cost model ", spec.cost_model, ", want one of ", absl::StrJoin(CostModelNames(), ", ")));
 }
 
 // INVALID_ARGUMENT: an unknown scheduler.

@@ -208,9 +208,8 @@ TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
 
 TEST(TaskToolsTest, UnknownModelAndTextThatIsNoProgramAreRefused) {
   StudyTaskSpec task = ConvTask();
-  EXPECT_THAT(
-      MakeTaskTools({}, {&task, 1}, TestTarget(), {.cost_model = "oracle"}).status(),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("xgboost, analytic or random")));
+  EXPECT_THAT(MakeTaskTools({}, {&task, 1}, TestTarget(), {.cost_model = "oracle"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("analytic, random, xgboost")));
   EXPECT_THAT(
       MakeTaskTools({}, {&task, 1}, TestTarget(), {.cost_model = "analytic", .no_default = true})
           .status(),
