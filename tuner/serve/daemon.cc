@@ -33,7 +33,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                            .host = daemon->host_.get(),
                            .database = options.database,
                            .clock = options.clock,
-                           .model_bytes_max = options.model_bytes_max});
+                           .model_bytes_max = options.model_bytes_max,
+                           .upload_silence_max = options.upload_silence_max});
   if (!service.ok()) {
     return WithError(
         service.status(),

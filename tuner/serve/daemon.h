@@ -29,7 +29,8 @@ struct DaemonOptions {
   std::string models_folder = {};      // Of model files that were sent; made when one comes.
   StudyProgram program = {};           // Of the studies' processes.
   int running_max = 4;                 // Studies at the same time; others wait in line.
-  int64_t model_bytes_max = int64_t{1} << 30;  // Of a model file that is sent.
+  int64_t model_bytes_max = int64_t{1} << 30;             // Of a model file that is sent.
+  absl::Duration upload_silence_max = absl::Seconds(30);  // Of a client that sends one.
 };
 
 class Daemon {

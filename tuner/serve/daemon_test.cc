@@ -2,11 +2,17 @@
 // need no farm.
 #include "tuner/serve/daemon.h"
 
+#include <grpcpp/grpcpp.h>
+#include <sys/stat.h>
+
+#include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
@@ -15,6 +21,10 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/protocol.h"
+#include "proto/rpc.h"
+#include "proto/study.pb.h"
+#include "proto/tuner.grpc.pb.h"
 #include "tuner/app/error.h"
 #include "tuner/app/new_study.h"
 #include "tuner/app/retry_study.h"
@@ -61,7 +71,8 @@ class DaemonTest : public ::testing::Test {
                                     .tracker = absl::StrCat("unix:", folder_->path(), "/none"),
                                     .models_folder = folder_->path(),
                                     .program = {.path = "tuner/serve/crashing_study_process"},
-                                    .model_bytes_max = 16}));
+                                    .model_bytes_max = 16,
+                                    .upload_silence_max = upload_silence_max_}));
     serving_ = std::thread([this] { served_ = daemon_->Serve(); });
     return absl::OkStatus();
   }
@@ -79,6 +90,7 @@ class DaemonTest : public ::testing::Test {
 
   std::optional<TempDir> folder_;
   std::string crashes_;
+  absl::Duration upload_silence_max_ = absl::Minutes(1);
   Database database_;
   StudySpec spec_;
   std::unique_ptr<Daemon> daemon_;
@@ -119,6 +131,66 @@ TEST_F(DaemonTest, ErrorsCrossTheNetworkWithTheirNumbers) {
   ASSERT_TRUE(WriteFileAtomically(model, std::string(17, 'x')).ok());
   ASSERT_OK_AND_ASSIGN(const StudySpec large, CompleteStudySpec({.model_path = model}));
   EXPECT_EQ(ErrorCodeOf(client.Submit(large).status()), ErrorCode::kModelTooLarge);
+}
+
+// What the client does not check itself: a stranger's would not.
+TEST_F(DaemonTest, OddSpecificationsAreRefusedAtTheCall) {
+  ASSERT_TRUE(Serve().ok());
+  TunerClient client(daemon_->address(), &OwnSecret);
+  const auto refusal = [&](auto change) {
+    StudySpec odd = spec_;
+    change(odd);
+    return ErrorCodeOf(client.Submit(odd).status());
+  };
+  EXPECT_EQ(refusal([](StudySpec& spec) { spec.gain_min = HUGE_VAL; }), ErrorCode::kUsage);
+  EXPECT_EQ(refusal([](StudySpec& spec) { spec.strategy = "luck"; }), ErrorCode::kUsage);
+  EXPECT_EQ(refusal([](StudySpec& spec) { spec.trials_max = int64_t{1} << 62; }),
+            ErrorCode::kUsage);
+  ASSERT_OK_AND_ASSIGN(const std::vector<StudySummary> studies,
+                       LocalStudies(&database_, &Clock::Real()).List({}));
+  EXPECT_TRUE(studies.empty()) << "nothing of them stays";
+}
+
+TEST_F(DaemonTest, AStudyThatTakesLongToPrepareHoldsUpNoOther) {
+  const std::string slow = "matmul:m=5,n=5,k=5";
+  SetCrashes("hold prepare " + slow);
+  const std::string pipe = crashes_ + ".pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_TRUE(Serve().ok());
+  std::thread submitting([&] {
+    TunerClient client(daemon_->address(), &OwnSecret);
+    EXPECT_TRUE(client.Submit(SpecOf(slow)).ok());
+  });
+  std::ofstream release(pipe);  // Returns when its process has come to wait.
+  TunerClient client(daemon_->address(), &OwnSecret);
+  EXPECT_TRUE(client.Submit(spec_).ok());
+  release << "go on\n" << std::flush;
+  release.close();
+  submitting.join();
+}
+
+// Each holds one of two places for models; its silence is over in no time.
+TEST_F(DaemonTest, UploadsThatStallMakeRoomForOthers) {
+  upload_silence_max_ = absl::Milliseconds(1);
+  ASSERT_TRUE(Serve().ok());
+  const auto stub = v1::Tuner::NewStub(OpenChannel(daemon_->address(), ThisVersion("tuner")));
+  StudySpec model = spec_;
+  model.task.clear();
+  model.model_path = "model.onnx";
+  model.model_sha256 = std::string(32, 'x');
+  v1::SubmitStudyRequest part;
+  *part.mutable_spec() = ToProto(model);
+  v1::SubmitStudyRequest bytes;
+  bytes.set_model_bytes("x");
+  for (int i = 0; i < 4; ++i) {
+    grpc::ClientContext context;
+    v1::SubmitStudyResponse response;
+    const auto writer = stub->SubmitStudy(&context, &response);
+    writer->Write(part);
+    writer->Write(bytes);
+    // Without an end of what it writes the daemon alone can end it.
+    EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED) << i;
+  }
 }
 
 // The crash of one study is no matter of the others, nor of the daemon.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -14,7 +15,6 @@
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/farm_client.h"
-#include "tuner/app/model_source.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/target_text.h"
 #include "tuner/app/tuning.h"
@@ -83,16 +83,16 @@ absl::Status StudyHost::KeepModel(StudySpec& spec, absl::string_view model) cons
                    spec.model_path);
 }
 
-absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec, absl::string_view model) {
-  RETURN_IF_ERROR(CheckShapes(spec.shapes));
+absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec) {
   const std::string title = TitleOf(spec);
   spec.out_path.clear();
   spec.served = true;
   // Not the client's: its machine is not the one that measures.
   ASSIGN_OR_RETURN(const Target target, ResolveTarget(spec.target, 0));
   // A farm that is away may be there when the study's turn comes.
-  if (const auto workers = FarmClient(options_.tracker).ListWorkers(); workers.ok()) {
-    RETURN_IF_ERROR(CheckThreads(*workers, target));
+  if (spec.trials_max != 0) {
+    const auto workers = FarmClient(options_.tracker).ListWorkers();
+    if (workers.ok()) RETURN_IF_ERROR(CheckThreads(*workers, target));
   }
   ASSIGN_OR_RETURN(MachineRow row, FindMachineRow(options_.row, target));
   if (!row.trouble.ok()) {
@@ -101,8 +101,8 @@ absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec, absl::string_view 
   spec.calibration = std::move(row.row);
   std::string id;
   {
-    const std::lock_guard<std::mutex> lock(preparing_);
-    if (!spec.model_path.empty()) RETURN_IF_ERROR(KeepModel(spec, model));
+    creating_.acquire();
+    const absl::Cleanup done = [this] { creating_.release(); };
     StudyProcess process(options_.program, options_.database->url);
     ASSIGN_OR_RETURN(id, process.Create(spec, title));
   }
@@ -182,10 +182,10 @@ absl::StatusOr<StudyProcessEnd> StudyHost::RunInProcess(const std::string& id) {
     runs_[id].process = process;
     if (stopping_) process->Interrupt();
   }
-  std::unique_lock<std::mutex> preparing(preparing_);
+  starting_.acquire();
   return process->Run(
       id, options_.tracker,
-      {.on_prepared = [&preparing] { preparing.unlock(); },
+      {.on_prepared = [this] { starting_.release(); },
        .on_progress = [this, &id](const StudyProgress& progress) { NoteProgress(id, progress); }});
 }
 

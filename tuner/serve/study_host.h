@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,10 +58,12 @@ class StudyHost {
   // Takes up the studies that an earlier daemon was asked for and did not end. Errors: B05xx.
   absl::Status TakeUp();
 
-  // `model`: bytes of the model file, where the spec has one; its hash is checked. The study is
-  // durable when this returns its id. Errors: of the model and the spec (B01xx, B03xx), B05xx,
-  // B0204: the file cannot be kept.
-  absl::StatusOr<std::string> Submit(StudySpec spec, absl::string_view model);
+  // Bytes of the spec's model file, which from now on is where the spec says. Errors: B0604: not
+  // those of the spec's hash; B0204: the file cannot be kept.
+  absl::Status KeepModel(StudySpec& spec, absl::string_view model) const;
+  // The study is durable when this returns its id. Prepares beside others, and waits where too many
+  // do. Errors: of the model and the spec (B01xx, B03xx), B05xx, B0901.
+  absl::StatusOr<std::string> Submit(StudySpec spec);
   // `id`: whole. One that runs or waits is left as it is. Errors: B0601, B0602 it is done, B0606
   // another process runs it, B05xx.
   absl::Status Resume(const std::string& id);
@@ -72,13 +75,14 @@ class StudyHost {
   void Stop();
 
  private:
+  static constexpr int kPreparingMax = 4;
+
   struct Run {
     std::shared_ptr<StudyProcess> process;  // While it runs.
     std::thread thread;
     StudyNews news;
   };
 
-  absl::Status KeepModel(StudySpec& spec, absl::string_view model) const;
   void Enqueue(const std::string& id);  // With the lock held.
   void StartWaiting();                  // With the lock held.
   void RunStudy(const std::string& id);
@@ -94,8 +98,12 @@ class StudyHost {
   void Forget();  // Old ends, with the lock held.
 
   const StudyHostOptions options_;
-  std::mutex preparing_;  // A model's graph is large: one at a time.
-  std::mutex mutex_;      // For all below.
+  // Places for those that prepare, each in a process of its own: a model's graph is large, but one
+  // that takes long is not to hold up all others. New studies and runs apart, since a run of which
+  // nobody waits for the answer may take minutes.
+  std::counting_semaphore<> creating_{kPreparingMax};
+  std::counting_semaphore<> starting_{kPreparingMax};
+  std::mutex mutex_;  // For all below.
   std::condition_variable changed_;
   std::map<std::string, Run> runs_;  // By study id; with the last of those that have ended.
   std::deque<std::string> waiting_;

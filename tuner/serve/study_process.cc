@@ -17,6 +17,8 @@ namespace {
 
 constexpr absl::Duration kOrderTimeout = absl::Seconds(30);  // For a loaded machine.
 constexpr absl::Duration kListenInterval = absl::Seconds(1);
+// For a model of gigabytes on a busy machine; then it is killed as one that hangs. A guess.
+constexpr absl::Duration kPrepareTimeout = absl::Minutes(15);
 // After an interrupt. A run notices within a second, and then stores how it ended.
 constexpr absl::Duration kEndTimeout = absl::Seconds(30);
 
@@ -72,18 +74,23 @@ void StudyProcess::PassOn(const std::string& name) {
 std::string StudyProcess::Listen(const std::string& name,
                                  const std::function<void(const v1::StudyReport&)>& hear) {
   absl::Time kill_at = absl::InfiniteFuture();
+  const absl::Time prepared_by = Clock::Real().SteadyNow() + kPrepareTimeout;
+  bool prepared = false;
   while (true) {
     const absl::StatusOr<std::string> frame = child_->ReadFrame(kListenInterval);
     PassOn(name);
     v1::StudyReport report;
-    if (frame.ok() && report.ParseFromString(*frame)) hear(report);
+    if (frame.ok() && report.ParseFromString(*frame)) {
+      prepared = true;  // It says nothing before.
+      hear(report);
+    }
     if (!frame.ok() && !absl::IsDeadlineExceeded(frame.status())) break;
     const absl::Time now = Clock::Real().SteadyNow();
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (interrupted_ && kill_at == absl::InfiniteFuture()) kill_at = now + kEndTimeout;
     }
-    if (now >= kill_at) child_->Kill();
+    if (now >= kill_at || (!prepared && now >= prepared_by)) child_->Kill();
   }
   // Its stdout is closed: it has ended, or is about to.
   absl::StatusOr<ExitInfo> exit = child_->Wait(kEndTimeout);
@@ -93,7 +100,12 @@ std::string StudyProcess::Listen(const std::string& name,
   }
   PassOn(name);
   if (!exit.ok()) return std::string(exit.status().message());
-  return exit->ok() ? "" : CrashText(*exit);
+  if (exit->ok()) return "";
+  const bool was_late = !prepared && Clock::Real().SteadyNow() >= prepared_by;
+  return absl::StrCat(
+      CrashText(*exit),
+      was_late ? absl::StrCat(", not prepared within ", absl::FormatDuration(kPrepareTimeout))
+               : "");
 }
 
 absl::StatusOr<std::string> StudyProcess::Create(const StudySpec& spec, const std::string& title) {

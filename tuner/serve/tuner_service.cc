@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,7 @@
 #include "tuner/app/study_spec.h"
 #include "tuner/serve/client_identity.h"
 #include "tuner/serve/tuner_messages.h"
+#include "tuner/serve/upload_watch.h"
 #include "tuner/serve/wire_enums.h"
 
 namespace burnish {
@@ -60,7 +62,9 @@ v1::StudyEnd EndOf(const StudyNews& news) {
 class TunerService::Impl : public v1::Tuner::Service {
  public:
   explicit Impl(const TunerServiceOptions& options)
-      : options_(options), studies_(options.database, options.clock) {}
+      : options_(options),
+        studies_(options.database, options.clock),
+        upload_watch_(options.upload_silence_max) {}
   ~Impl() override;
   absl::Status Listen();
   const std::string& address() const { return server_->address(); }
@@ -86,8 +90,9 @@ class TunerService::Impl : public v1::Tuner::Service {
                             v1::QueryRecordsResponse* response) override;
 
  private:
-  absl::StatusOr<std::string> Receive(grpc::ServerReader<v1::SubmitStudyRequest>& reader,
-                                      StudySpec& spec) const;
+  // With its model kept, where it came with one.
+  absl::StatusOr<StudySpec> Receive(grpc::ServerContext& context,
+                                    grpc::ServerReader<v1::SubmitStudyRequest>& reader);
   absl::Status WatchView(const std::string& id, absl::Duration interval,
                          const grpc::ServerContext& context,
                          grpc::ServerWriter<v1::StudyUpdate>& writer);
@@ -99,6 +104,7 @@ class TunerService::Impl : public v1::Tuner::Service {
   LocalStudies studies_;
   std::unique_ptr<RpcServer> server_;
   std::atomic<bool> stopping_ = false;
+  UploadWatch upload_watch_;
   std::atomic<int> uploads_ = 0;
   std::atomic<int> watchers_ = 0;
 };
@@ -122,19 +128,26 @@ TunerService::Impl::~Impl() {
 
 // ---- Changes
 
-absl::StatusOr<std::string> TunerService::Impl::Receive(
-    grpc::ServerReader<v1::SubmitStudyRequest>& reader, StudySpec& spec) const {
+absl::StatusOr<StudySpec> TunerService::Impl::Receive(
+    grpc::ServerContext& context, grpc::ServerReader<v1::SubmitStudyRequest>& reader) {
+  std::optional<UploadWatch::Upload> watched;
+  watched.emplace(upload_watch_, [&context] { context.TryCancel(); });
   v1::SubmitStudyRequest part;
   if (!reader.Read(&part) || !part.has_spec()) {
     return absl::InvalidArgumentError("got no specification, want it first");
   }
-  ASSIGN_OR_RETURN(spec, FromProto(part.spec()));
+  ASSIGN_OR_RETURN(StudySpec spec, FromProto(part.spec()));
   // Before its model comes.
   RETURN_IF_ERROR(CheckStudySpec(spec));
   // Never as the client says: it could give its study to somebody else.
   ASSIGN_OR_RETURN(spec.client_sha256, StoredClient(part.client_secret()));
+  // A study without a model's file takes nobody's place.
+  std::optional<Slot> slot;
   std::string model;
   while (reader.Read(&part)) {
+    if (!slot.has_value()) slot.emplace(uploads_, options_.uploads_max);
+    if (!slot->ok()) return absl::ResourceExhaustedError("too many models are sent at a time");
+    watched->Received(static_cast<int64_t>(part.model_bytes().size()));
     const auto size = static_cast<int64_t>(model.size() + part.model_bytes().size());
     if (size > options_.model_bytes_max) {
       return MakeError(ErrorCode::kModelTooLarge,
@@ -144,7 +157,13 @@ absl::StatusOr<std::string> TunerService::Impl::Receive(
     }
     model += part.model_bytes();
   }
-  return model;
+  watched.reset();
+  // What was cut off on its way is no study.
+  if (context.IsCancelled()) {
+    return absl::CancelledError("the client has gone, or sent nothing for too long");
+  }
+  if (!spec.model_path.empty()) RETURN_IF_ERROR(options_.host->KeepModel(spec, model));
+  return spec;
 }
 
 grpc::Status TunerService::Impl::SubmitStudy(grpc::ServerContext* context,
@@ -152,14 +171,9 @@ grpc::Status TunerService::Impl::SubmitStudy(grpc::ServerContext* context,
                                              v1::SubmitStudyResponse* response) {
   if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
     return ToGrpc(fit);
-  const Slot slot(uploads_, options_.uploads_max);
-  if (!slot.ok()) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many submits at a time"};
-  StudySpec spec;
-  const absl::StatusOr<std::string> model = Receive(*reader, spec);
-  if (!model.ok()) return WithDetail(model.status());
-  // What was cut off on its way is no study.
-  if (context->IsCancelled()) return grpc::Status::CANCELLED;
-  absl::StatusOr<std::string> id = options_.host->Submit(std::move(spec), *model);
+  absl::StatusOr<StudySpec> spec = Receive(*context, *reader);
+  if (!spec.ok()) return WithDetail(spec.status());
+  absl::StatusOr<std::string> id = options_.host->Submit(*std::move(spec));
   if (!id.ok()) return WithDetail(id.status());
   response->set_study_id(*std::move(id));
   return grpc::Status::OK;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "db/open.h"
 #include "proto/protocol.h"
@@ -23,6 +24,8 @@ struct TunerServiceOptions {
   const Clock* clock = nullptr;
   int64_t model_bytes_max = int64_t{1} << 30;  // Of a model file that is sent.
   int uploads_max = 2;  // Models that are sent at the same time, each in memory.
+  // A client that sends nothing of a submit for this long is given up: others wait for its place.
+  absl::Duration upload_silence_max = absl::Seconds(30);
   int watchers_max = 64;
   Speaker self = ThisVersion("tuner serve");  // Another one in tests.
 };
