@@ -1,8 +1,9 @@
-// Generated code in this process: ELF bytes, loaded from memory.
+// Generated code in this process: ELF bytes, loaded into memory of its own.
 #ifndef COMPILER_RUNTIME_SHARED_OBJECT_H_
 #define COMPILER_RUNTIME_SHARED_OBJECT_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,22 +13,18 @@
 
 namespace burnish {
 
-// Checks what the dynamic linker would trust: a 64-bit ELF shared object of this machine whose
-// segments and dynamic table lie within the bytes, and which the kernel ABI allows: no libraries
-// needed, no constructors, no TLS, nothing that outlives dlclose. It keeps damaged bytes and other
-// people's libraries out; it cannot make hostile machine code safe to run (that is the runner's
-// sandbox).
-RuntimeStatus CheckElf(std::span<const uint8_t> elf);
-
 // Movable; unloads when destroyed, which must be after the last call of its kernels.
 class SharedObject {
  public:
-  // Holds one file descriptor (memfd) as long as it is loaded.
+  // Runs none of the code: the C library's loader, which would, has no part in it. What the kernel
+  // ABI has no use for is refused (elf_image.h). Nothing is writable in the end, and only what the
+  // file calls code is executable. kDataLoss: refused; kResourceExhausted: no memory. It keeps
+  // damaged bytes out; it cannot make hostile code safe to call (that is the runner's sandbox).
+  // `elf` may go away afterwards. Needs mmap and mprotect alone, so a sandboxed process can do it.
   static RuntimeOr<SharedObject> Load(std::span<const uint8_t> elf);
 
   SharedObject(SharedObject&& other) noexcept
-      : handle_(std::exchange(other.handle_, nullptr)),
-        descriptor_(std::exchange(other.descriptor_, -1)) {}
+      : mapping_(std::exchange(other.mapping_, {})), functions_(std::move(other.functions_)) {}
   SharedObject& operator=(SharedObject&& other) = delete;
   ~SharedObject();
 
@@ -35,10 +32,10 @@ class SharedObject {
   RuntimeOr<BurnishKernel> Kernel(const std::string& symbol) const;
 
  private:
-  SharedObject(void* handle, int descriptor) : handle_(handle), descriptor_(descriptor) {}
+  SharedObject() = default;
 
-  void* handle_;
-  int descriptor_;
+  std::span<uint8_t> mapping_;                 // What munmap gets.
+  std::map<std::string, uint64_t> functions_;  // Addresses in this process, by name.
 };
 
 }  // namespace burnish
