@@ -31,6 +31,8 @@ inline constexpr char kPaceVariable[] = "BURNISH_PACE";
 
 // Never unmapped. nullptr: no path, no such file, or one that is too short.
 PacePage* MapPacePage(const char* path, bool writes);
+// Of an open file, which may be closed afterwards; -1: none.
+PacePage* MapPacePage(int descriptor, bool writes);
 
 // Tells whether what was timed between two looks had the machine for itself: the marks are equal
 // then. While a call runs no two marks are.

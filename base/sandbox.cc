@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -13,7 +14,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <filesystem>
+#include <system_error>
 
+#include "base/filter_state.h"
 #include "base/sanitized.h"
 
 namespace burnish {
@@ -30,8 +34,9 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 // By number: Debian 12's headers are older than some kernels that this runs on. Stable ABI.
 constexpr long kLandlockCreateRuleset = 444, kLandlockAddRule = 445, kLandlockRestrictSelf = 446;
 
-// What kRun allows. Each is of the runner itself after its candidate is loaded: memory of buffers,
-// clocks, the locks and waits of its threads, its pipes, counters that are open, pinning, its end.
+// What kRun allows, whatever the arguments. Each is of the runner itself after all is opened:
+// memory of buffers, clocks, the locks and waits of its threads, its pipes, counters that are open,
+// its end.
 constexpr int kRunAllowed[] = {
     SYS_read,
     SYS_pread64,
@@ -42,9 +47,7 @@ constexpr int kRunAllowed[] = {
     SYS_lseek,
     SYS_fstat,
     SYS_flock,
-    SYS_mmap,
     SYS_munmap,
-    SYS_mprotect,
     SYS_mremap,
     SYS_madvise,
     SYS_brk,
@@ -52,7 +55,6 @@ constexpr int kRunAllowed[] = {
     SYS_membarrier,
     SYS_sched_yield,
     SYS_sched_getaffinity,
-    SYS_sched_setaffinity,
     SYS_getcpu,
     SYS_clock_gettime,
     SYS_clock_getres,
@@ -142,21 +144,14 @@ class Filter {
     Return(action);
   }
 
-  // Where the first argument is `value`; else the next check has its turn, as it may be a check of
-  // the same call.
-  void OnFirstArgument(int call, uint32_t value, uint32_t action) {
-    IfEqual(static_cast<uint32_t>(call), 0, 4);
-    Load(offsetof(seccomp_data, args));  // Low half: both machines are little-endian.
+  // Where argument `index` has `value` in the bits of `mask`; else the next check has its turn, as
+  // it may be a check of the same call.
+  void OnArgument(int call, int index, uint32_t mask, uint32_t value, uint32_t action) {
+    IfEqual(static_cast<uint32_t>(call), 0, 5);
+    // Low half: both machines are little-endian.
+    Load(offsetof(seccomp_data, args) + static_cast<size_t>(index) * sizeof(uint64_t));
+    Add(BPF_ALU | BPF_AND | BPF_K, 0, 0, mask);
     IfEqual(value, 0, 1);
-    Return(action);
-    Load(offsetof(seccomp_data, nr));
-  }
-
-  // Where none of these bits are in the first argument.
-  void OnMissingBits(int call, uint32_t bits, uint32_t action) {
-    IfEqual(static_cast<uint32_t>(call), 0, 4);
-    Load(offsetof(seccomp_data, args));
-    Add(BPF_JMP | BPF_JSET | BPF_K, 1, 0, bits);
     Return(action);
     Load(offsetof(seccomp_data, nr));
   }
@@ -186,26 +181,52 @@ class Filter {
   std::vector<sock_filter> code_;
 };
 
-bool DenyByDefault(const SandboxOptions& options) {
+constexpr uint32_t kWhole = ~uint32_t{0};
+constexpr int kProtection = 2;  // Which argument of mmap and mprotect it is.
+
+// Of the calling thread alone; others are not there for it.
+void AllowOwnAffinity(Filter& filter) {
+  filter.OnArgument(SYS_sched_setaffinity, 0, kWhole, 0, SECCOMP_RET_ALLOW);
+  filter.On(SYS_sched_setaffinity, SECCOMP_RET_ERRNO | EPERM);
+}
+
+std::vector<uint32_t> OwnThreads() {
+  std::vector<uint32_t> threads;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    threads.push_back(static_cast<uint32_t>(std::stoul(entry.path().filename())));
+  }
+  return threads;
+}
+
+bool DenyByDefault() {
   Filter filter;
   for (const int call : kRunAllowed) filter.On(call, SECCOMP_RET_ALLOW);
-  // abort() sends its signal to this process; nobody else is to get one.
-  filter.OnFirstArgument(SYS_tgkill, static_cast<uint32_t>(getpid()), SECCOMP_RET_ALLOW);
-  if (options.resizable_descriptor >= 0) {
-    filter.OnFirstArgument(SYS_ftruncate, static_cast<uint32_t>(options.resizable_descriptor),
-                           SECCOMP_RET_ALLOW);
+  // Code comes to be as SharedObject makes it: written, and then executable instead of writable.
+  filter.OnArgument(SYS_mmap, kProtection, PROT_EXEC, 0, SECCOMP_RET_ALLOW);
+  for (const uint32_t either : {0, PROT_WRITE, PROT_EXEC}) {
+    filter.OnArgument(SYS_mprotect, kProtection, PROT_WRITE | PROT_EXEC, either, SECCOMP_RET_ALLOW);
   }
+  filter.OnArgument(SYS_prctl, 0, kWhole, PR_SET_VMA, SECCOMP_RET_ALLOW);  // Its memory's name.
+  // abort() sends its signal to this process; nobody else is to get one.
+  filter.OnArgument(SYS_tgkill, 0, kWhole, static_cast<uint32_t>(getpid()), SECCOMP_RET_ALLOW);
+  // A thread of the pool lends another its CPU. No others can be started any more.
+  for (const uint32_t thread : OwnThreads()) {
+    filter.OnArgument(SYS_sched_setaffinity, 0, kWhole, thread, SECCOMP_RET_ALLOW);
+  }
+  AllowOwnAffinity(filter);
   return filter.Install(SECCOMP_RET_KILL_PROCESS);
 }
 
 bool AllowByDefault() {
   Filter filter;
   for (const int call : kDenied) filter.On(call, SECCOMP_RET_KILL_PROCESS);
+  AllowOwnAffinity(filter);
   if (!kSanitized) {
     // Threads yes, processes no. The newer call hides its flags in memory that no filter can read:
     // the C library takes the older one where it is told that there is none.
     filter.On(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    filter.OnMissingBits(SYS_clone, CLONE_THREAD, SECCOMP_RET_KILL_PROCESS);
+    filter.OnArgument(SYS_clone, 0, CLONE_THREAD, 0, SECCOMP_RET_KILL_PROCESS);
 #if defined(__x86_64__)
     filter.On(SYS_fork, SECCOMP_RET_KILL_PROCESS);
     filter.On(SYS_vfork, SECCOMP_RET_KILL_PROCESS);
@@ -295,7 +316,9 @@ std::string EnterSandbox(const SandboxOptions& options) {
   if (!denies_by_default && !RestrictFiles(options.writable_folder)) {
     AddMissing("Landlock", missing);
   }
-  if (!(denies_by_default ? DenyByDefault(options) : AllowByDefault())) {
+  if (denies_by_default ? DenyByDefault() : AllowByDefault()) {
+    system_calls_are_filtered = true;
+  } else {
     AddMissing("seccomp", missing);
   }
   return missing;

@@ -11,9 +11,11 @@ namespace burnish {
 
 struct SandboxOptions {
   enum class Profile {
-    // For machine code of candidates, whose host has loaded and opened all that it needs: memory,
-    // clocks, locks of threads, reading and writing what is open. No file, no thread and no process
-    // can be opened or started, no signal sent to anybody else.
+    // For machine code of candidates, whose host has opened all that it needs and started all of
+    // its threads: memory, clocks, locks of threads, reading and writing what is open. No file, no
+    // thread and no process can be opened or started, no signal sent to anybody else, nobody
+    // else's CPUs chosen. Memory becomes code by taking away the right to write it, and no other
+    // way: what maps a candidate in here can, and a file cannot be mapped as code.
     kRun,
     // For a compiler: everything but the network, other programs and processes, and the kernel's
     // own doors. Files can be read where programs and the system keep theirs, and written beneath
@@ -22,7 +24,6 @@ struct SandboxOptions {
   };
   Profile profile = Profile::kRun;
   std::string writable_folder = {};  // Of kCompile; empty: none.
-  int resizable_descriptor = -1;     // Of kRun: the one file that may change its size.
   // Limits of the process; 0: as they are. What is over them fails, or ends the process.
   int64_t address_space_bytes = 0;  // Left out with a sanitizer, which reserves terabytes.
   int64_t cpu_time_seconds = 0;     // Of all threads together.

@@ -1,6 +1,7 @@
 #include "base/sandbox.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -70,18 +71,53 @@ TEST_F(SandboxTest, NoProfileReachesTheNetworkOrOtherPrograms) {
 
 TEST_F(SandboxTest, RunningCodeOpensNothingAndStartsNothing) {
   if (!FindSandboxSupport().allow_list) GTEST_SKIP() << "a sanitizer does so itself";
-  const SandboxOptions options{.profile = Profile::kRun, .resizable_descriptor = 5};
+  const SandboxOptions options{.profile = Profile::kRun};
   EXPECT_EQ(EndOf(options, [] { return Opens("/etc/hostname", O_RDONLY); }), -SIGSYS);
   EXPECT_EQ(EndOf(options, [] { return static_cast<int>(fork()); }), -SIGSYS);
   EXPECT_EQ(EndOf(options, [] { return kill(getppid(), 0); }), -SIGSYS);
   EXPECT_EQ(EndOf(options, [] { return ftruncate(4, 0) == 0 ? 0 : errno; }), -SIGSYS);
-  EXPECT_EQ(EndOf(options, [] { return ftruncate(5, 0) == 0 || errno != 0 ? 0 : 1; }), 0);
   EXPECT_EQ(EndOf(options,
                   []() -> int {
                     raise(SIGTERM);
                     return 0;
                   }),
             -SIGTERM);
+}
+
+// The way that code is loaded, and no other.
+TEST_F(SandboxTest, RunningCodeMakesCodeOfItsOwnMemoryAlone) {
+  if (!FindSandboxSupport().allow_list) GTEST_SKIP() << "a sanitizer maps code itself";
+  const SandboxOptions options{.profile = Profile::kRun};
+  const auto ends = [&](int mapped_as, int then) {
+    return EndOf(options, [=] {
+      void* const memory =
+          mmap(nullptr, 4096, mapped_as, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);
+      return memory != MAP_FAILED && mprotect(memory, 4096, then) == 0 ? 0 : 1;
+    });
+  };
+  EXPECT_EQ(ends(PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC), 0);
+  EXPECT_EQ(ends(PROT_READ | PROT_WRITE, PROT_READ), 0);
+  EXPECT_EQ(ends(PROT_NONE, PROT_READ | PROT_WRITE), 0);
+  EXPECT_EQ(ends(PROT_READ | PROT_EXEC, PROT_READ), -SIGSYS);
+  EXPECT_EQ(ends(PROT_READ | PROT_WRITE | PROT_EXEC, PROT_READ), -SIGSYS);
+  EXPECT_EQ(ends(PROT_READ | PROT_WRITE, PROT_WRITE | PROT_EXEC), -SIGSYS);
+}
+
+int SetsAffinity(pid_t thread) {
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return 99;
+  return sched_setaffinity(thread, sizeof(mask), &mask) == 0 ? 0 : errno;
+}
+
+TEST_F(SandboxTest, CpusOfOtherProcessesCannotBeChosen) {
+  const pid_t parent = getpid();
+  for (const Profile profile : {Profile::kRun, Profile::kCompile}) {
+    const SandboxOptions options{.profile = profile};
+    EXPECT_EQ(EndOf(options, [] { return SetsAffinity(0); }), 0);
+    EXPECT_EQ(EndOf(options, [=] { return SetsAffinity(parent); }), EPERM);
+  }
+  if (!FindSandboxSupport().allow_list) return;  // With a sanitizer threads may be started later.
+  EXPECT_EQ(EndOf({.profile = Profile::kRun}, [] { return SetsAffinity(gettid()); }), 0);
 }
 
 // A candidate runs on every thread of the pool.

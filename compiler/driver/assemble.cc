@@ -148,7 +148,10 @@ absl::Status Assembler::LoadLibraries() {
   if (!elf.ok()) return ToStatus("kernels", elf.status());
   bundle_.elf = std::move(*elf);
   if (!reply_.pack_library.empty()) {
-    RuntimeOr<std::unique_ptr<Artifact>> packs = Artifact::Load(BytesOf(reply_.pack_library));
+    RuntimeOr<SealedArtifact> sealed = Artifact::Read(BytesOf(reply_.pack_library));
+    if (!sealed.ok()) return ToStatus("pack functions", sealed.status());
+    RuntimeOr<std::unique_ptr<Artifact>> packs =
+        Artifact::Map(*std::move(sealed), CodeOrigin::kOwn);
     if (!packs.ok()) return ToStatus("pack functions", packs.status());
     packs_ = std::move(*packs);
   }

@@ -1,11 +1,17 @@
 #include "compiler/runtime/artifact.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/cpu_info.h"
+#include "base/filter_state.h"
 #include "compiler/runtime/byte_archive.h"
 #include "compiler/runtime/section_file.h"
 
@@ -37,6 +43,32 @@ RuntimeOr<ArtifactManifest> ReadManifest(const SectionFile& file) {
   return manifest;
 }
 
+// Bytes in memory that nobody can change any more, this process included.
+RuntimeOr<UniqueFd> SealedFile(std::span<const uint8_t> bytes) {
+  UniqueFd file(memfd_create("burnish-artifact", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid()) return ErrnoStatus("memfd_create", errno);
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t wrote = write(file.get(), bytes.data() + done, bytes.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return ErrnoStatus("writing machine code to memory", errno);
+    done += static_cast<size_t>(wrote);
+  }
+  constexpr int kSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+  if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return ErrnoStatus("sealing", errno);
+  return file;
+}
+
+RuntimeOr<SharedObject> LoadSealed(int descriptor, uint64_t size_bytes) {
+  if (size_bytes == 0) return SharedObject::Load({});
+  // Private: before Linux 6.7 a sealed file cannot be mapped as shared.
+  void* const memory = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (memory == MAP_FAILED) return ErrnoStatus("mapping an artifact", errno);
+  RuntimeOr<SharedObject> code =
+      SharedObject::Load({static_cast<const uint8_t*>(memory), size_bytes});
+  munmap(memory, size_bytes);
+  return code;
+}
+
 }  // namespace
 
 std::string WriteArtifact(const ArtifactManifest& manifest, std::span<const uint8_t> elf) {
@@ -59,8 +91,8 @@ RuntimeOr<std::vector<uint8_t>> ReadArtifactElf(std::span<const uint8_t> bytes) 
   return file.Read(SectionKind::kElf);
 }
 
-RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> bytes,
-                                                    const std::vector<std::string>& host_features) {
+RuntimeOr<SealedArtifact> Artifact::Read(std::span<const uint8_t> bytes,
+                                         const std::vector<std::string>& host_features) {
   RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,
                            SectionFile::Open(kArtifactFormat, MemorySource(bytes)));
   RUNTIME_ASSIGN_OR_RETURN(ArtifactManifest manifest, ReadManifest(file));
@@ -68,9 +100,22 @@ RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> byt
   // process.
   RUNTIME_RETURN_IF_ERROR(CheckHostCanRun(manifest.abi_version, manifest.features, host_features));
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> elf, file.Read(SectionKind::kElf));
-  RUNTIME_ASSIGN_OR_RETURN(SharedObject code, SharedObject::Load(elf));
+  RUNTIME_ASSIGN_OR_RETURN(UniqueFd sealed, SealedFile(elf));
+  return SealedArtifact(std::move(manifest), std::move(sealed), elf.size());
+}
 
-  std::unique_ptr<Artifact> artifact(new Artifact(std::move(manifest), std::move(code)));
+RuntimeOr<SealedArtifact> Artifact::Read(std::span<const uint8_t> bytes) {
+  return Read(bytes, HostFeatures());
+}
+
+RuntimeOr<std::unique_ptr<Artifact>> Artifact::Map(SealedArtifact sealed, CodeOrigin origin) {
+  if (origin == CodeOrigin::kCandidate && !SystemCallsAreFiltered()) {
+    return RuntimeStatus(RuntimeCode::kFailedPrecondition,
+                         "the code of a candidate is mapped in the sandbox alone, and this process "
+                         "filters no system calls");
+  }
+  RUNTIME_ASSIGN_OR_RETURN(SharedObject code, LoadSealed(sealed.elf_.get(), sealed.elf_bytes_));
+  std::unique_ptr<Artifact> artifact(new Artifact(std::move(sealed.manifest_), std::move(code)));
   for (size_t i = 0; i < artifact->manifest_.kernels.size(); ++i) {
     const std::string number = std::to_string(i);
     RUNTIME_ASSIGN_OR_RETURN(const BurnishKernel kernel,
@@ -83,10 +128,6 @@ RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> byt
     artifact->packs_.push_back(pack);
   }
   return artifact;
-}
-
-RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> bytes) {
-  return Load(bytes, HostFeatures());
 }
 
 std::vector<std::string> HostFeatures() { return HostCpuInfo().features; }

@@ -8,9 +8,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/tile_permission.h"
+#include "base/unique_fd.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/kernel_manifest.h"
 #include "compiler/runtime/runtime_status.h"
@@ -37,14 +39,40 @@ RuntimeOr<ArtifactManifest> ReadArtifactManifest(std::span<const uint8_t> bytes)
 // The machine code alone, checked against its hash, not loaded. Errors as above.
 RuntimeOr<std::vector<uint8_t>> ReadArtifactElf(std::span<const uint8_t> bytes);
 
+// Whose code it is.
+enum class CodeOrigin {
+  kOwn,        // Of a bundle or a build that the user of this process chose.
+  kCandidate,  // Of anybody who may order jobs: runs in a sandbox (base/sandbox.h) or not at all.
+};
+
+// An artifact that was checked and is not code yet. Its bytes lie in a sealed file of memory: what
+// runs in this process later does not change them.
+class SealedArtifact {
+ public:
+  const ArtifactManifest& manifest() const { return manifest_; }
+
+ private:
+  friend class Artifact;
+  SealedArtifact(ArtifactManifest manifest, UniqueFd elf, uint64_t elf_bytes)
+      : manifest_(std::move(manifest)), elf_(std::move(elf)), elf_bytes_(elf_bytes) {}
+
+  ArtifactManifest manifest_;
+  UniqueFd elf_;
+  uint64_t elf_bytes_;
+};
+
 // A loaded artifact. Immutable; may be used by several threads.
 class Artifact {
  public:
   // `host_features`: what this machine's CPU has; code that needs more is refused here
   // (kFailedPrecondition), because to run it would end in SIGILL. `bytes` may go away afterwards.
-  static RuntimeOr<std::unique_ptr<Artifact>> Load(std::span<const uint8_t> bytes,
-                                                   const std::vector<std::string>& host_features);
-  static RuntimeOr<std::unique_ptr<Artifact>> Load(std::span<const uint8_t> bytes);
+  static RuntimeOr<SealedArtifact> Read(std::span<const uint8_t> bytes,
+                                        const std::vector<std::string>& host_features);
+  static RuntimeOr<SealedArtifact> Read(std::span<const uint8_t> bytes);
+
+  // The only way from bytes to code. A candidate's is refused (kFailedPrecondition) where this
+  // process is not in the sandbox yet, which allows what is needed here. Runs none of the code.
+  static RuntimeOr<std::unique_ptr<Artifact>> Map(SealedArtifact sealed, CodeOrigin origin);
 
   const ArtifactManifest& manifest() const { return manifest_; }
   BurnishKernel kernel(size_t index) const { return kernels_[index]; }

@@ -1,8 +1,13 @@
 #include "compiler/runtime/artifact.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/sandbox.h"
 #include "compiler/runtime/test_bundle.h"
 #include "compiler/runtime/thread_pool.h"
 #include "compiler/runtime/time_kernel.h"
@@ -19,7 +24,7 @@ TEST(ArtifactTest, ReadsBackWhatWasWritten) {
 }
 
 TEST(ArtifactTest, LoadedKernelsRun) {
-  auto artifact = Artifact::Load(AsBytes(TestArtifact()));
+  auto artifact = LoadArtifact(AsBytes(TestArtifact()));
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   auto pool = ThreadPool::Create({.thread_count = 2});
   ASSERT_TRUE(pool.ok());
@@ -33,7 +38,7 @@ TEST(ArtifactTest, LoadedKernelsRun) {
 }
 
 TEST(ArtifactTest, PackFunctionIsFoundWhereTheManifestNamesOne) {
-  auto artifact = Artifact::Load(AsBytes(TestArtifact()));
+  auto artifact = LoadArtifact(AsBytes(TestArtifact()));
   ASSERT_TRUE(artifact.ok());
   EXPECT_EQ((*artifact)->pack(kAddKernel), nullptr);
   auto pool = ThreadPool::Create({.thread_count = 1});
@@ -48,23 +53,51 @@ TEST(ArtifactTest, PackFunctionIsFoundWhereTheManifestNamesOne) {
 }
 
 TEST(ArtifactTest, TwoLoadsAtOnceAndAgainAreDifferentObjects) {
-  auto first = Artifact::Load(AsBytes(TestArtifact()));
-  auto second = Artifact::Load(AsBytes(TestArtifact()));
+  auto first = LoadArtifact(AsBytes(TestArtifact()));
+  auto second = LoadArtifact(AsBytes(TestArtifact()));
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_NE((*first)->kernel(0), (*second)->kernel(0));
   for (int round = 0; round < 100; ++round) {
     first->reset();
-    first = Artifact::Load(AsBytes(TestArtifact()));
+    first = LoadArtifact(AsBytes(TestArtifact()));
     ASSERT_TRUE(first.ok());
     EXPECT_NE((*first)->kernel(0), (*second)->kernel(0));
   }
+}
+
+// How a process ends that reads a candidate, may enter the sandbox, and maps it: 0, it runs; else
+// the code of the refusal.
+int EndOfCandidate(bool enters) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    auto sealed = Artifact::Read(AsBytes(TestArtifact()));
+    if (!sealed.ok()) _exit(100);
+    if (enters) EnterSandbox({.profile = SandboxOptions::Profile::kRun});
+    const auto artifact = Artifact::Map(*std::move(sealed), CodeOrigin::kCandidate);
+    if (!artifact.ok()) _exit(static_cast<int>(artifact.status().code()));
+    float x = 4, z[3] = {};
+    void* buffers[] = {&x, z};
+    BurnishKernelContext context = {};
+    context.buffers = buffers;
+    (*artifact)->kernel(kHalveKernel)(&context, 0, 1);
+    _exit(z[0] == 2 ? 0 : 101);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+TEST(ArtifactTest, CandidateBecomesCodeInTheSandboxAlone) {
+  EXPECT_EQ(EndOfCandidate(/*enters=*/false), static_cast<int>(RuntimeCode::kFailedPrecondition));
+  if (!FindSandboxSupport().seccomp) GTEST_SKIP() << "this kernel has no filters";
+  EXPECT_EQ(EndOfCandidate(/*enters=*/true), 0);
 }
 
 TEST(ArtifactTest, CodeForAnotherCpuIsRefusedWithTheMissingFeatures) {
   ArtifactManifest manifest = TestArtifactManifest();
   manifest.features = {"avx2", "fma", "avx512f"};
   const auto artifact =
-      Artifact::Load(AsBytes(WriteArtifact(manifest, TestElf())), {"avx2", "sse4.2"});
+      LoadArtifact(AsBytes(WriteArtifact(manifest, TestElf())), {"avx2", "sse4.2"});
   EXPECT_EQ(artifact.status().code(), RuntimeCode::kFailedPrecondition);
   EXPECT_EQ(artifact.status().message(),
             "this CPU lacks fma, avx512f: compile for this machine's target");
@@ -104,7 +137,7 @@ TEST(ArtifactTest, CodeWithTilesNeedsThemOfTheCpuAndOfTheSystem) {
 TEST(ArtifactTest, CodeOfAnotherAbiIsRefused) {
   ArtifactManifest manifest = TestArtifactManifest();
   manifest.abi_version = 2;
-  const auto artifact = Artifact::Load(AsBytes(WriteArtifact(manifest, TestElf())));
+  const auto artifact = LoadArtifact(AsBytes(WriteArtifact(manifest, TestElf())));
   EXPECT_EQ(artifact.status().code(), RuntimeCode::kFailedPrecondition);
   EXPECT_EQ(artifact.status().message(),
             "got kernel ABI 2, want 1: compile it again with this version");
@@ -113,7 +146,7 @@ TEST(ArtifactTest, CodeOfAnotherAbiIsRefused) {
 TEST(ArtifactTest, AKernelThatTheCodeLacksIsNotFound) {
   ArtifactManifest manifest = TestArtifactManifest();
   manifest.kernels.push_back(manifest.kernels[0]);
-  const auto artifact = Artifact::Load(AsBytes(WriteArtifact(manifest, TestElf())));
+  const auto artifact = LoadArtifact(AsBytes(WriteArtifact(manifest, TestElf())));
   EXPECT_EQ(artifact.status().code(), RuntimeCode::kNotFound);
   EXPECT_EQ(artifact.status().message(), "the machine code does not export burnish_kernel_7");
 }
@@ -122,7 +155,7 @@ TEST(ArtifactTest, TruncatedAtAnyByteIsRefused) {
   const std::string bytes = TestArtifact();
   for (size_t size = 0; size < bytes.size(); ++size) {
     const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + size);
-    EXPECT_FALSE(Artifact::Load(cut, {}).ok()) << "cut at " << size;
+    EXPECT_FALSE(LoadArtifact(cut, {}).ok()) << "cut at " << size;
   }
 }
 
@@ -131,7 +164,7 @@ TEST(ArtifactTest, AnySingleDamagedByteIsRefused) {
   for (size_t position = 0; position < bytes.size(); ++position) {
     std::string damaged = bytes;
     damaged[position] = static_cast<char>(~damaged[position]);
-    EXPECT_FALSE(Artifact::Load(AsBytes(damaged), {}).ok()) << "byte " << position;
+    EXPECT_FALSE(LoadArtifact(AsBytes(damaged), {}).ok()) << "byte " << position;
   }
 }
 

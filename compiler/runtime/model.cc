@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/run_once.h"
@@ -96,7 +97,8 @@ RuntimeStatus Model::Refit(const RefitInfo& info, const BundleReader& reader,
   std::unique_ptr<Artifact> packs;
   if (!bytes.empty()) {
     // Packing is code for the machine that built the bundle, which may have another CPU.
-    RUNTIME_ASSIGN_OR_RETURN(packs, Artifact::Load(bytes));
+    RUNTIME_ASSIGN_OR_RETURN(SealedArtifact sealed, Artifact::Read(bytes));
+    RUNTIME_ASSIGN_OR_RETURN(packs, Artifact::Map(std::move(sealed), CodeOrigin::kOwn));
   }
   std::shared_ptr<const Model> program;
   if (!info.computed.empty()) {

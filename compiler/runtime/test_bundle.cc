@@ -41,6 +41,12 @@ ModelStep MakeStep(const std::string& name, uint32_t kernel, std::vector<Place> 
 
 }  // namespace
 
+RuntimeOr<std::unique_ptr<Artifact>> LoadArtifact(std::span<const uint8_t> bytes,
+                                                  const std::vector<std::string>& host_features) {
+  RUNTIME_ASSIGN_OR_RETURN(SealedArtifact sealed, Artifact::Read(bytes, host_features));
+  return Artifact::Map(std::move(sealed), CodeOrigin::kOwn);
+}
+
 std::vector<uint8_t> TestElf() {
   std::ifstream file("compiler/runtime/testdata/test_kernels.so", std::ios::binary);
   CHECK(file.good());

@@ -3,6 +3,7 @@
 #define COMPILER_RUNTIME_TEST_BUNDLE_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ enum TestKernel : uint32_t {
 std::vector<uint8_t> TestElf();
 ArtifactManifest TestArtifactManifest();
 std::string TestArtifact();
+// Code of the test's own.
+RuntimeOr<std::unique_ptr<Artifact>> LoadArtifact(
+    std::span<const uint8_t> bytes, const std::vector<std::string>& host_features = HostFeatures());
 
 // Inputs: "x" f32[2,500]; "index" i32[4]; "image" f32[3,3], stored in 5x5 with a border of -7.
 // Steps and outputs, by TestWeights w:

@@ -153,7 +153,7 @@ TEST_F(TimeKernelTest, WorkWithoutAGapEndsTheRepeating) {
 }
 
 TEST_F(TimeKernelTest, AnErrorCodeEndsTheTiming) {
-  auto artifact = Artifact::Load(AsBytes(TestArtifact()));
+  auto artifact = LoadArtifact(AsBytes(TestArtifact()));
   ASSERT_TRUE(artifact.ok());
   std::vector<float> x(kTestCount), z(4);
   std::vector<int32_t> index = {0, 0, 0, -1};
@@ -170,7 +170,7 @@ TEST_F(TimeKernelTest, NothingToTimeIsRefused) {
 
 // All workers, by a kernel that is compiled without knowing of the mode.
 TEST_F(TimeKernelTest, DenormalsAreFlushedOnAllWorkers) {
-  auto artifact = Artifact::Load(AsBytes(TestArtifact()));
+  auto artifact = LoadArtifact(AsBytes(TestArtifact()));
   ASSERT_TRUE(artifact.ok());
   float x = std::numeric_limits<float>::min();
   std::vector<float> z(16, 5.0f);
@@ -187,7 +187,7 @@ using CrashTest = TimeKernelTest;
 TEST_F(CrashTest, WritesOutsideOfTheBufferHitTheGuardPage) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto run = [this](float how) {
-    auto artifact = Artifact::Load(AsBytes(TestArtifact()));
+    auto artifact = LoadArtifact(AsBytes(TestArtifact()));
     auto x = GuardedBuffer::Allocate({.size_bytes = 4, .alignment_bytes = 4});
     auto z = GuardedBuffer::Allocate({.size_bytes = 4, .alignment_bytes = 4});
     *reinterpret_cast<float*>(x->bytes().data()) = how;

@@ -79,7 +79,9 @@ TEST(BuilderTest, ArtifactLoadsAndIsNamedByItsHash) {
   EXPECT_GT(kernel.build.build_ns, 0);
   // The trace gave the input a border.
   EXPECT_THAT(kernel.contract, HasSubstr("parameter 0 strides 315,45,5,1 border 0:0,1:1,1:1,0:0"));
-  const auto artifact = Artifact::Load(BytesOf(kernel.artifact));
+  auto sealed = Artifact::Read(BytesOf(kernel.artifact));
+  ASSERT_TRUE(sealed.ok()) << sealed.status().message();
+  const auto artifact = Artifact::Map(*std::move(sealed), CodeOrigin::kOwn);
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   ASSERT_THAT((*artifact)->manifest().kernels, SizeIs(1));
   EXPECT_TRUE((*artifact)->manifest().kernels[0].pack.has_value());

@@ -36,6 +36,18 @@ RuntimeStatus SignatureError(const std::string& what, size_t got, size_t want) {
                                                           std::to_string(want));
 }
 
+// A candidate is one kernel; artifacts of several are bundles.
+RuntimeStatus CheckIsCandidate(const ArtifactManifest& manifest) {
+  if (manifest.kernels.size() == 1) return RuntimeStatus();
+  return SignatureError("kernels", manifest.kernels.size(), 1);
+}
+
+RuntimeStatus TooLarge(unsigned __int128 bytes, uint64_t memory_bytes_max) {
+  return RuntimeStatus(RuntimeCode::kResourceExhausted,
+                       "wants " + std::to_string(static_cast<uint64_t>(bytes >> 20)) +
+                           " MiB, may have " + std::to_string(memory_bytes_max >> 20) + " MiB");
+}
+
 // Nobody may write to the pages of `buffer` any more.
 RuntimeStatus MakeReadOnly(const GuardedBuffer& buffer) {
   const auto base = reinterpret_cast<uintptr_t>(buffer.bytes().data());
@@ -69,9 +81,22 @@ RuntimeOr<GuardedBuffer> GuardedFor(const BufferInfo& buffer) {
 
 }  // namespace
 
-RuntimeOr<std::unique_ptr<Artifact>> BoundKernel::Load(const KernelSpec& spec) {
-  return Artifact::Load(
+RuntimeOr<SealedArtifact> BoundKernel::Read(const KernelSpec& spec) {
+  return Artifact::Read(
       {reinterpret_cast<const uint8_t*>(spec.artifact.data()), spec.artifact.size()});
+}
+
+RuntimeOr<uint64_t> BoundKernel::OutputFileBytes(const ArtifactManifest& manifest,
+                                                 uint64_t memory_bytes_max) {
+  RUNTIME_RETURN_IF_ERROR(CheckIsCandidate(manifest));
+  uint64_t file_bytes = 0;
+  for (const BufferInfo& buffer : manifest.kernels[0].compute.buffers) {
+    if (buffer.role != ArgumentRole::kOutput) continue;
+    // No overflow: CheckKernel bounds what a manifest may say.
+    file_bytes += GuardedBuffer::FileBytes(buffer.size_bytes);
+    if (file_bytes > memory_bytes_max) return TooLarge(file_bytes, memory_bytes_max);
+  }
+  return file_bytes;
 }
 
 RuntimeOr<std::unique_ptr<BoundKernel>> BoundKernel::Create(const KernelSpec& spec,
@@ -94,10 +119,7 @@ RuntimeOr<std::unique_ptr<BoundKernel>> BoundKernel::Create(const KernelSpec& sp
 
 // The parameters of a role come in the workload's order; only what `pack` writes is not among them.
 RuntimeStatus BoundKernel::CheckSignature() const {
-  // A candidate is one kernel; artifacts of several are bundles.
-  if (manifest().kernels.size() != 1) {
-    return SignatureError("kernels", manifest().kernels.size(), 1);
-  }
+  RUNTIME_RETURN_IF_ERROR(CheckIsCandidate(manifest()));
   const KernelManifest& kernel = manifest().kernels[0];
   const size_t input_count = CountOf(compute(), ArgumentRole::kInput);
   const size_t constant_count = CountOf(compute(), ArgumentRole::kConstant);
@@ -143,9 +165,7 @@ RuntimeStatus BoundKernel::CheckMemory(uint64_t memory_bytes_max) const {
   bytes += 2 * ((unsigned __int128)ScratchStride(compute()) * pool_.thread_count() +
                 compute().shared_scratch_bytes);
   if (bytes <= memory_bytes_max) return RuntimeStatus();
-  return RuntimeStatus(RuntimeCode::kResourceExhausted,
-                       "wants " + std::to_string(static_cast<uint64_t>(bytes >> 20)) +
-                           " MiB, may have " + std::to_string(memory_bytes_max >> 20) + " MiB");
+  return TooLarge(bytes, memory_bytes_max);
 }
 
 RuntimeStatus BoundKernel::FillArguments() {
@@ -220,17 +240,6 @@ RuntimeStatus BoundKernel::Pack(const std::vector<GuardedBuffer>& constants) {
 }
 
 RuntimeStatus BoundKernel::AllocateOutputs(int descriptor) {
-  uint64_t file_bytes = 0;
-  for (const BufferInfo& buffer : compute().buffers) {
-    if (buffer.role == ArgumentRole::kOutput) {
-      file_bytes += GuardedBuffer::FileBytes(buffer.size_bytes);
-    }
-  }
-  // The file is as large as this candidate's outputs want. What was in it before was cut off by the
-  // parent.
-  if (descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(file_bytes)) != 0) {
-    return ErrnoStatus("sizing the file for outputs", errno);
-  }
   uint64_t file_offset = 0;
   size_t output = 0;
   for (size_t i = 0; i < buffers_.size(); ++i) {

@@ -23,15 +23,19 @@ class BoundKernel {
   struct Options {
     uint64_t seed = 0;
     uint64_t memory_bytes_max = 0;  // Of all buffers; more is refused with kResourceExhausted.
-    // File that the outputs lie in, made as large as they need; -1: memory of this process.
+    // File that the outputs lie in, OutputFileBytes large; -1: memory of this process.
     int outputs_descriptor = -1;
     // Only the time is wanted: no RunGuarded, nothing packed. Float constants are whatever floats
     // the arena of PrepareTiming has, which then is not empty.
     bool timing_only = false;
   };
 
-  // Loads the code and runs none of it. Errors: not an artifact, or not for this host.
-  static RuntimeOr<std::unique_ptr<Artifact>> Load(const KernelSpec& spec);
+  // Errors: not an artifact, or not for this host.
+  static RuntimeOr<SealedArtifact> Read(const KernelSpec& spec);
+
+  // What a file takes that holds its outputs. Errors: not a candidate; larger than the limit.
+  static RuntimeOr<uint64_t> OutputFileBytes(const ArtifactManifest& manifest,
+                                             uint64_t memory_bytes_max);
 
   // Fills the inputs and packs the constants: the first that runs of the code, unless only the time
   // is wanted. `artifact`: of `spec`, which with `pool` outlives this. Errors: the artifact is not

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "worker/runner/kernel_arguments.h"
 #include "worker/runner/tensor_data.h"
@@ -45,16 +46,18 @@ void FillFloats(std::span<const uint8_t> normals, float scale, std::span<uint8_t
 
 }  // namespace
 
-RuntimeOr<std::unique_ptr<KernelSequence>> KernelSequence::Create(const NetworkSpec& network,
-                                                                  const Options& options,
-                                                                  ThreadPool& pool) {
+RuntimeOr<std::unique_ptr<KernelSequence>> KernelSequence::Create(
+    const NetworkSpec& network, std::vector<std::unique_ptr<Artifact>> artifacts,
+    const Options& options, ThreadPool& pool) {
   std::unique_ptr<KernelSequence> sequence(new KernelSequence(network, pool));
   // First, since everything below indexes by the order.
   RUNTIME_RETURN_IF_ERROR(sequence->CheckOrder());
   if (options.normals.size() < sizeof(float)) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "got nothing to fill memory with");
   }
-  for (const KernelSpec& spec : network.kernels) RUNTIME_RETURN_IF_ERROR(sequence->Load(spec));
+  for (size_t i = 0; i < network.kernels.size(); ++i) {
+    RUNTIME_RETURN_IF_ERROR(sequence->Add(network.kernels[i], std::move(artifacts[i])));
+  }
   sequence->PlaceBuffers();
   const uint64_t wanted = sequence->layout_.end;
   if (wanted > options.memory_bytes_max) {
@@ -90,11 +93,9 @@ RuntimeStatus KernelSequence::CheckOrder() const {
   return RuntimeStatus(RuntimeCode::kInvalidArgument, "the order is not one of these kernels");
 }
 
-RuntimeStatus KernelSequence::Load(const KernelSpec& spec) {
-  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(spec.artifact.data()),
-                                       spec.artifact.size());
+RuntimeStatus KernelSequence::Add(const KernelSpec& spec, std::unique_ptr<Artifact> artifact) {
   LoadedKernel& kernel = kernels_.emplace_back();
-  RUNTIME_ASSIGN_OR_RETURN(kernel.artifact, Artifact::Load(bytes));
+  kernel.artifact = std::move(artifact);
   const ArtifactManifest& manifest = kernel.artifact->manifest();
   if (manifest.kernels.size() != 1) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "the artifact has other than one kernel");

@@ -40,11 +40,11 @@ class KernelSequence {
     std::span<const uint8_t> normals;  // Floats to fill memory with; not empty.
   };
 
-  // `pool` outlives this. Errors: of artifacts that do not load or do not fit their workload, and
-  // kInvalidArgument for an order that is not one.
-  static RuntimeOr<std::unique_ptr<KernelSequence>> Create(const NetworkSpec& network,
-                                                           const Options& options,
-                                                           ThreadPool& pool);
+  // `artifacts`: of the network's kernels. `pool` outlives this. Errors: of artifacts that do not
+  // fit their workload, and kInvalidArgument for an order that is not one.
+  static RuntimeOr<std::unique_ptr<KernelSequence>> Create(
+      const NetworkSpec& network, std::vector<std::unique_ptr<Artifact>> artifacts,
+      const Options& options, ThreadPool& pool);
 
   int64_t pass_count() const { return static_cast<int64_t>(calls_.size()) / step_count_; }
   int step_count() const { return step_count_; }
@@ -92,7 +92,7 @@ class KernelSequence {
       : network_(network), step_count_(network.step_count), pool_(pool) {}
 
   RuntimeStatus CheckOrder() const;
-  RuntimeStatus Load(const KernelSpec& spec);
+  RuntimeStatus Add(const KernelSpec& spec, std::unique_ptr<Artifact> artifact);
   void PlaceBuffers();
   void FillMemory(const Options& options);
   Call Bind(int step, const LoadedKernel& kernel) const;

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/runner/bound_kernel.h"
 #include "worker/runner/tensor_data.h"
 #include "worker/runner/test_candidates.h"
 
@@ -34,8 +35,15 @@ class KernelSequenceTest : public ::testing::Test {
     auto pool = ThreadPool::Create({.thread_count = 2});
     if (!pool.ok()) return pool.status();
     pool_ = std::move(*pool);
+    std::vector<std::unique_ptr<Artifact>> artifacts;
+    for (const KernelSpec& kernel : network_.kernels) {
+      RUNTIME_ASSIGN_OR_RETURN(SealedArtifact sealed, BoundKernel::Read(kernel));
+      RUNTIME_ASSIGN_OR_RETURN(artifacts.emplace_back(),
+                               Artifact::Map(std::move(sealed), CodeOrigin::kOwn));
+    }
     return KernelSequence::Create(
-        network_, {.seed = 1, .memory_bytes_max = memory_bytes_max, .normals = normals_}, *pool_);
+        network_, std::move(artifacts),
+        {.seed = 1, .memory_bytes_max = memory_bytes_max, .normals = normals_}, *pool_);
   }
 
   NetworkSpec network_{.kernels = {Kernel("RIGHT"), Kernel("PACKED")},

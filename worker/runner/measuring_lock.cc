@@ -20,16 +20,6 @@ std::vector<std::string> MeasuringLockPaths(const std::string& folder, std::vect
   return paths;
 }
 
-RuntimeOr<MeasuringLock> MeasuringLock::Open(const std::vector<std::string>& paths) {
-  MeasuringLock lock;
-  for (const std::string& path : paths) {
-    const int descriptor = OpenMeasuringFile(path);
-    if (descriptor < 0) return ErrnoStatus("measuring lock " + path, errno);
-    lock.descriptors_.push_back(descriptor);
-  }
-  return lock;
-}
-
 RuntimeStatus MeasuringLock::Wait() {
   // In the order of the paths, which is everybody's.
   for (const int descriptor : descriptors_) {
@@ -41,7 +31,12 @@ RuntimeStatus MeasuringLock::Wait() {
 }
 
 RuntimeOr<MeasuringLock> MeasuringLock::Acquire(const std::vector<std::string>& paths) {
-  RUNTIME_ASSIGN_OR_RETURN(MeasuringLock lock, Open(paths));
+  MeasuringLock lock({});
+  for (const std::string& path : paths) {
+    const int descriptor = OpenMeasuringFile(path);
+    if (descriptor < 0) return ErrnoStatus("measuring lock " + path, errno);
+    lock.descriptors_.push_back(descriptor);
+  }
   RUNTIME_RETURN_IF_ERROR(lock.Wait());
   return lock;
 }

@@ -6,6 +6,7 @@
 #define WORKER_RUNNER_MEASURING_LOCK_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/runtime/runtime_status.h"
@@ -19,11 +20,11 @@ std::vector<std::string> MeasuringLockPaths(const std::string& folder, std::vect
 // Holds the locks for as long as it lives.
 class MeasuringLock {
  public:
-  // Makes and opens the files, for a Wait later on. Errors: they cannot be made or opened.
-  static RuntimeOr<MeasuringLock> Open(const std::vector<std::string>& paths);
+  // Takes over files of MeasuringLockPaths that are open, in their order.
+  explicit MeasuringLock(std::vector<int> descriptors) : descriptors_(std::move(descriptors)) {}
   // Until all are free.
   RuntimeStatus Wait();
-  // Both.
+  // Makes and opens the files, and waits. Errors: they cannot be made or opened.
   static RuntimeOr<MeasuringLock> Acquire(const std::vector<std::string>& paths);
   MeasuringLock(MeasuringLock&& other) noexcept : descriptors_(std::move(other.descriptors_)) {
     other.descriptors_.clear();
@@ -32,8 +33,6 @@ class MeasuringLock {
   ~MeasuringLock();
 
  private:
-  MeasuringLock() = default;
-
   std::vector<int> descriptors_;
 };
 

@@ -28,6 +28,7 @@ constexpr size_t kReplyBytesMax = 4 << 20;
 // Exit code of base/burnish-launcher, as of a shell, where the program cannot be executed. That is
 // this worker's fault and not the candidate's.
 constexpr int kLauncherFailed = 127;
+constexpr char kTimesThatCannotBe[] = "the runner reported times that cannot be";
 
 std::span<const uint8_t> BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -36,7 +37,7 @@ std::span<const uint8_t> BytesOf(const std::string& text) {
 absl::StatusOr<UniqueFd> MakeMemoryFile(const char* name) {
   // Memory with a descriptor: runner and checker see the same pages, nothing is copied through
   // pipes, and nothing is left behind whoever is killed.
-  const int descriptor = memfd_create(name, MFD_CLOEXEC);
+  const int descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return absl::ErrnoToStatus(errno, "memory file");
   return UniqueFd(descriptor);
 }
@@ -55,6 +56,12 @@ absl::StatusOr<UniqueFd> MakeArena(int64_t size_bytes) {
     at += count;
   }
   ColdArena::UseHugePages(file.get(), size_bytes);
+  // All candidates read it: none of them may change what the next one is timed with. Maps of it
+  // that only read stay possible, which F_SEAL_WRITE allows since Linux 6.7 alone.
+  constexpr int kSeals = F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+  if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) {
+    return absl::ErrnoToStatus(errno, "sealing the arena of cold constants");
+  }
   return file;
 }
 
@@ -194,9 +201,9 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetwork(const NetworkBenchReques
 
 absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenchRequest& request,
                                                                const RunnerRequest& message) {
-  ASSIGN_OR_RETURN(const Step loaded, StartRunner(message, request.timeout));
+  ASSIGN_OR_RETURN(const Step loaded, StartRunner(message, request.files, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&loaded)) return NetworkBenchResult{*failure};
-  ASSIGN_OR_RETURN(const Step locked, AwaitLock(request.timing.lock_paths));
+  ASSIGN_OR_RETURN(const Step locked, AwaitLock(request.files.lock_paths));
   if (const Failure* failure = std::get_if<Failure>(&locked)) return NetworkBenchResult{*failure};
   ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&timed)) return NetworkBenchResult{*failure};
@@ -206,7 +213,7 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenc
   const bool is_sound =
       reply.step_ns.size() == request.order.size() - warm_up_steps &&
       std::all_of(reply.step_ns.begin(), reply.step_ns.end(), [](int64_t ns) { return ns >= 0; });
-  if (!is_sound) return NetworkBenchResult{RunError("the runner reported times that cannot be")};
+  if (!is_sound) return NetworkBenchResult{RunError(kTimesThatCannotBe)};
   return NetworkBenchResult{.outcome = reply.step_ns,
                             .process = ToLatencies(reply.timing),
                             .vector_bytes = reply.timing.vector_bytes};
@@ -224,7 +231,7 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
   CheckerReply verdict;
   // Twice where the checker does not know candidate 0 yet: its run needs the file of the outputs.
   for (bool again = true; again;) {
-    ASSIGN_OR_RETURN(const Step outputs, StartRunner(message, request.timeout));
+    ASSIGN_OR_RETURN(const Step outputs, StartRunner(message, request.files, request.timeout));
     if (const Failure* failure = std::get_if<Failure>(&outputs)) return *failure;
     check.output_bases = std::get<RunnerReply>(outputs).output_bases;
     ASSIGN_OR_RETURN(verdict, AskChecker(check));
@@ -247,13 +254,13 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
     return HowItEnded();
   }
   const int64_t waiting_since_ns = SteadyNs();
-  ASSIGN_OR_RETURN(const Step locked, AwaitLock(request.timing.lock_paths));
+  ASSIGN_OR_RETURN(const Step locked, AwaitLock(request.files.lock_paths));
   effort_.wait_ns += SteadyNs() - waiting_since_ns;
   if (const Failure* failure = std::get_if<Failure>(&locked)) return *failure;
   ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&timed)) return *failure;
   const RunnerTiming& timing = std::get<RunnerReply>(timed).timing;
-  if (!IsSound(timing)) return RunError("the runner reported times that cannot be");
+  if (!IsSound(timing)) return RunError(kTimesThatCannotBe);
   result.cold_constants = timing.cold_constants;
   result.vector_bytes = timing.vector_bytes;
   return ToLatencies(timing);
@@ -266,7 +273,7 @@ absl::StatusOr<std::variant<std::monostate, Failure>> RunBench::RunReference(
   // outputs are wanted.
   alone.candidate = message.reference.at(0);
   alone.reference.clear();
-  ASSIGN_OR_RETURN(const Step outputs, StartRunner(alone, request.timeout));
+  ASSIGN_OR_RETURN(const Step outputs, StartRunner(alone, request.files, request.timeout));
   // Whatever it is: not this candidate's doing, but it cannot be judged.
   const auto failed = [](absl::string_view what) {
     return RunError(absl::StrCat("candidate 0 does not work: ", what));
@@ -285,13 +292,29 @@ absl::StatusOr<std::variant<std::monostate, Failure>> RunBench::RunReference(
   return std::monostate();
 }
 
-absl::StatusOr<RunBench::Step> RunBench::StartRunner(const RunnerRequest& message,
+absl::StatusOr<RunBench::Step> RunBench::StartRunner(RunnerRequest message, const HostFiles& files,
                                                      absl::Duration timeout) {
   EndChild(runner_);
   // Nothing of an earlier candidate's outputs may stay.
   if (ftruncate(outputs_.get(), 0) != 0) return absl::ErrnoToStatus(errno, "file of the outputs");
   std::vector<int> descriptors = {outputs_.get()};
   if (arena_.valid()) descriptors.push_back(arena_.get());
+  // For this start alone: a lock is its runner's, and ends with the last copy of the descriptor.
+  std::vector<UniqueFd> opened;
+  const auto pass_on = [&](int descriptor) {
+    opened.emplace_back(descriptor);
+    descriptors.push_back(descriptor);
+    return static_cast<int32_t>(kOutputsDescriptor + descriptors.size() - 1);
+  };
+  for (const std::string& path : files.lock_paths) {
+    const int lock = OpenMeasuringFile(path);
+    if (lock < 0) return absl::ErrnoToStatus(errno, absl::StrCat("measuring lock ", path));
+    message.timing.lock_descriptors.push_back(pass_on(lock));
+  }
+  // Without it nobody knows of other work, as where there is no server.
+  const int page =
+      files.pace_path.empty() ? -1 : open(files.pace_path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (page >= 0) message.timing.pace_descriptor = pass_on(page);
   oom_kills_.emplace(options_.vmstat_path);
   ASSIGN_OR_RETURN(Child* const runner, StartChild({.program = options_.runner_program,
                                                     .inherited_fds = std::move(descriptors),

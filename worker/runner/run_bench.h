@@ -34,6 +34,12 @@ struct RunBenchOptions {
   std::string vmstat_path = "/proc/vmstat";  // See OomKillWatch.
 };
 
+// Files of this host that a runner needs. It gets them open: who it runs as may have no right to.
+struct HostFiles {
+  std::vector<std::string> lock_paths = {};  // See measuring_lock.h.
+  std::string pace_path = "";                // See base/pace_page.h; empty: none.
+};
+
 // One candidate, ready to run. Views live as long as the call.
 struct BenchRequest {
   absl::string_view workload;
@@ -51,7 +57,8 @@ struct BenchRequest {
   std::vector<int> cpus;
   absl::Duration timeout = absl::ZeroDuration();  // Of loading and checking; again of timing.
   bool cold_constants = false;
-  TimingSpec timing = {};  // `arena_bytes`: of the arena for cold constants.
+  TimingSpec timing = {};  // `arena_bytes`: of the arena for cold constants. No descriptors.
+  HostFiles files = {};
 };
 
 // Candidates in a model's order, ready to run. They were checked before, each alone.
@@ -70,6 +77,7 @@ struct NetworkBenchRequest {
   std::vector<int> cpus;
   absl::Duration timeout = absl::ZeroDuration();  // Of loading; again of timing.
   TimingSpec timing = {};                         // Its arena's values fill the memory.
+  HostFiles files = {};
 };
 
 struct NetworkBenchResult {
@@ -122,7 +130,8 @@ class RunBench {
   absl::StatusOr<std::variant<std::monostate, Failure>> RunReference(const BenchRequest& request,
                                                                      const RunnerRequest& message);
 
-  absl::StatusOr<Step> StartRunner(const RunnerRequest& message, absl::Duration timeout);
+  absl::StatusOr<Step> StartRunner(RunnerRequest message, const HostFiles& files,
+                                   absl::Duration timeout);
   absl::StatusOr<Step> ReadRunner(RunnerEvent want, absl::Duration timeout);
   absl::StatusOr<Step> AwaitLock(const std::vector<std::string>& paths);
   absl::StatusOr<Failure> HowItEnded();

@@ -75,9 +75,9 @@ TimingSpec TimingOf(const MeasureMethod& method, int64_t incumbent_ns) {
   const auto or_default = [](absl::Duration duration, absl::Duration otherwise) {
     return absl::ToInt64Nanoseconds(duration > absl::ZeroDuration() ? duration : otherwise);
   };
-  TimingSpec timing{.warm_up_ns = or_default(method.warm_up_min, kWarmUpDefault),
-                    .repeat_min_ns = or_default(method.repeat_duration_min, kRepeatDurationDefault),
-                    .pace_path = PacePath()};
+  TimingSpec timing{
+      .warm_up_ns = or_default(method.warm_up_min, kWarmUpDefault),
+      .repeat_min_ns = or_default(method.repeat_duration_min, kRepeatDurationDefault)};
   timing.repeat_count_min = std::min(
       method.repeat_count_min > 0 ? method.repeat_count_min : kRepeatCountDefault, kRepeatCountMax);
   timing.repeat_count_max =
@@ -292,7 +292,7 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
       job.method.arena_bytes > 0
           ? job.method.arena_bytes
           : ColdArenaBytes(options_.host_cpu, target.threads, job.method.model_constant_bytes);
-  request.timing.lock_paths = LockPaths(used);
+  request.files = {.lock_paths = LockPaths(used), .pace_path = PacePath()};
   ASSIGN_OR_RETURN(BenchResult result, bench_.Run(request));
 
   Measurement measurement{.candidate_id = candidate.candidate_id,
@@ -338,7 +338,7 @@ absl::StatusOr<RunResult> RunnerExecutor::RunNetwork(const RunJob& job, const Mo
   }
   // Memory is filled from its beginning; what evicts constants is the model's other steps.
   request.timing.arena_bytes = kNetworkArenaBytes;
-  request.timing.lock_paths = LockPaths(used);
+  request.files = {.lock_paths = LockPaths(used), .pace_path = PacePath()};
   ASSIGN_OR_RETURN(const NetworkBenchResult bench, bench_.RunNetwork(request));
 
   RunResult result;

@@ -24,6 +24,8 @@
 #include "base/sanitized.h"
 #include "base/self_path.h"
 #include "base/status_matchers.h"
+#include "compiler/runtime/artifact.h"
+#include "compiler/runtime/elf_for_tests.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/artifact_codec.h"
@@ -43,10 +45,10 @@ using ::testing::Le;
 using ::testing::SizeIs;
 
 constexpr char kKernels[][16] = {
-    "RIGHT",        "REVERSED", "PACKED",     "CRASHES",      "HANGS",   "LEAVES",
-    "OVERRUNS",     "WRONG",    "ALMOST",     "UNWRITTEN",    "CHANGES", "SLOW",
-    "WRITES_INPUT", "EXITS",    "DATA_ERROR", "CRASHES_LATE", "OPENS",   "CONNECTS",
-    "EXECS",        "FORKS",    "KILLS",      "TRACES",       "GROWS",   "MAPS"};
+    "RIGHT",      "REVERSED",     "PACKED",    "CRASHES",  "HANGS", "LEAVES",       "OVERRUNS",
+    "WRONG",      "ALMOST",       "UNWRITTEN", "CHANGES",  "SLOW",  "WRITES_INPUT", "EXITS",
+    "DATA_ERROR", "CRASHES_LATE", "OPENS",     "CONNECTS", "EXECS", "FORKS",        "KILLS",
+    "TRACES",     "GROWS",        "MAPS",      "EXTENDS",  "SEALS"};
 
 // A sanitizer's own handler would turn the runner's crash into an exit. Children inherit this.
 void LetCrashesBeSignals() {
@@ -172,6 +174,20 @@ class RunnerExecutorTest : public ::testing::Test {
   std::unique_ptr<RunnerExecutor> executor_;
 };
 
+// Three steps and three passes, of which the first is not timed.
+RunJob NetworkJob(const char* kernel) {
+  RunJob job = VectorJob("RIGHT");
+  for (const char* other : {kernel, "PACKED"}) {
+    job.candidates.push_back(VectorJob(other).candidates[0]);
+    job.candidates.back().candidate_id[0] = other[0];
+  }
+  job.method.cold_policy = ColdPolicy::kModelOrder;
+  job.model_order = ModelOrder{
+      .step_count = 3, .warm_up_pass_count = 1, .candidates = {0, 1, 2, 0, 2, 0, 0, 1, 2}};
+  job.model_sha256 = std::string(32, 'm');
+  return job;
+}
+
 TEST_F(RunnerExecutorTest, RightCandidatesAreTimed) {
   for (const char* kernel : {"RIGHT", "REVERSED", "PACKED"}) {
     const RunJob job = VectorJob(kernel);
@@ -260,6 +276,47 @@ TEST_F(RunnerExecutorTest, CandidateThatLeavesItsProcessIsStoppedAndFails) {
   EXPECT_NE(allowed.latencies(), nullptr) << allowed.failure()->message;
 }
 
+// What candidates share, or leave to who runs them, keeps its size and its values.
+TEST_F(RunnerExecutorTest, FilesOfARunCannotBeChangedBeyondTheOutputs) {
+  ExpectFailure("EXTENDS", FailureKind::kCrashed, "signal 25");
+  const Measurement sealed = Measure(VectorJob("SEALS"));
+  EXPECT_NE(sealed.latencies(), nullptr) << sealed.failure()->message;
+}
+
+// A file whose code would run while it is loaded, before the sandbox: by a resolver of its symbol,
+// or by a table that only who loads it finds.
+std::string ArtifactWithCodeOnLoad(bool is_split) {
+  ElfForTests elf(CodeThatExits(99));
+  if (is_split) {
+    elf.segments[ElfForTests::kDynamic].p_offset = 0x200;
+  } else {
+    elf.symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
+  }
+  const std::string right = VectorArtifact("RIGHT");
+  const auto manifest =
+      ReadArtifactManifest({reinterpret_cast<const uint8_t*>(right.data()), right.size()});
+  return WriteArtifact(*manifest, elf.Bytes());
+}
+
+TEST_F(RunnerExecutorTest, NoCodeRunsWhereItIsLoadedAloneOrInAModelOrder) {
+  for (const bool is_split : {false, true}) {
+    const std::string artifact = ArtifactWithCodeOnLoad(is_split);
+    const std::string name = ArtifactSha256(artifact);
+    store_[name] = artifact;
+    RunJob alone = VectorJob("RIGHT"), network = NetworkJob("RIGHT"), beside = VectorJob("RIGHT");
+    alone.candidates[0].artifact_sha256 = name;
+    network.candidates[1].artifact_sha256 = name;
+    beside.candidates[0].reference_artifact_sha256 = name;
+    for (const RunJob& job : {alone, network, beside}) {
+      for (const Measurement& measurement : Run(job).measurements) {
+        ASSERT_NE(measurement.failure(), nullptr);
+        EXPECT_EQ(measurement.failure()->kind, FailureKind::kRunError);
+        EXPECT_THAT(measurement.failure()->message, HasSubstr("refused machine code"));
+      }
+    }
+  }
+}
+
 TEST_F(RunnerExecutorTest, WithoutCandidateZeroTheOracleAloneJudges) {
   RunJob job = VectorJob("WRONG");
   job.candidates[0].reference_artifact_sha256 = "";
@@ -294,20 +351,6 @@ TEST_F(RunnerExecutorTest, BatchGivesOneMeasurementEachInOrder) {
   EXPECT_NE(result.measurements[2].failure(), nullptr);
   EXPECT_NE(result.measurements[3].latencies(), nullptr);
   EXPECT_EQ(result.measurements[3].candidate_id[0], 'P');
-}
-
-// Three steps and three passes, of which the first is not timed.
-RunJob NetworkJob(const char* kernel) {
-  RunJob job = VectorJob("RIGHT");
-  for (const char* other : {kernel, "PACKED"}) {
-    job.candidates.push_back(VectorJob(other).candidates[0]);
-    job.candidates.back().candidate_id[0] = other[0];
-  }
-  job.method.cold_policy = ColdPolicy::kModelOrder;
-  job.model_order = ModelOrder{
-      .step_count = 3, .warm_up_pass_count = 1, .candidates = {0, 1, 2, 0, 2, 0, 0, 1, 2}};
-  job.model_sha256 = std::string(32, 'm');
-  return job;
 }
 
 TEST_F(RunnerExecutorTest, ModelOrderTimesEachCandidateInThePassesThatHaveIt) {

@@ -1,6 +1,9 @@
 #include "worker/runner/runner_session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -8,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/pace_page.h"
 #include "base/sandbox.h"
@@ -62,22 +66,28 @@ int32_t VectorBytes(const std::vector<std::string>& features) {
 class Session {
  public:
   Session(const RunnerRequest& request, const RunnerPipes& pipes)
-      : request_(request), timing_(request.timing), pipes_(pipes), files_(request.cpus) {}
+      : request_(request),
+        timing_(request.timing),
+        pipes_(pipes),
+        files_(request.cpus),
+        lock_({timing_.lock_descriptors.begin(), timing_.lock_descriptors.end()}) {}
 
   RunnerReply Run() {
     if (request_.thread_count < 1) return Failed(RunnerFailure::kRunError, "got no thread");
-    // Before the sandbox: nothing can be opened in it.
-    if (const PacePage* page = MapPacePage(timing_.pace_path.c_str(), /*writes=*/false)) {
+    if (const PacePage* page = MapPacePage(timing_.pace_descriptor, /*writes=*/false)) {
       pace_.emplace(page);
     }
     // First, and for both: packing, checking and timing run on the same pinned threads.
     auto pool = ThreadPool::Create({.thread_count = request_.thread_count, .cpus = request_.cpus});
     if (!pool.ok()) return Failed(pool.status());
     pool_ = std::move(*pool);
-    if (request_.network.has_value()) return RunNetwork();
-    if (const RuntimeStatus status = OpenAll(); !status.ok()) return Failed(status);
+    // In this order, also with a network: what others wrote is read, then this process gives up
+    // what it has, and only then anything of it becomes code.
+    if (const RuntimeStatus status = ReadAll(); !status.ok()) return Failed(status);
     EnterSandbox(SandboxFor());
-    auto bound = BoundKernel::Create(request_.candidate, std::move(candidate_artifact_),
+    if (const RuntimeStatus status = MapAll(); !status.ok()) return Failed(status);
+    if (request_.network.has_value()) return RunNetwork();
+    auto bound = BoundKernel::Create(request_.candidate, std::move(artifacts_[0]),
                                      {.seed = request_.seed,
                                       .memory_bytes_max = request_.memory_bytes_max,
                                       .outputs_descriptor = pipes_.outputs_descriptor},
@@ -106,22 +116,38 @@ class Session {
   }
 
  private:
-  // All that has to be opened or started, before the first code of a candidate runs: afterwards
-  // nothing can be.
-  RuntimeStatus OpenAll() {
-    RUNTIME_ASSIGN_OR_RETURN(candidate_artifact_, BoundKernel::Load(request_.candidate));
-    if (!request_.reference.empty()) {
-      auto loaded = BoundKernel::Load(request_.reference[0]);
-      // Kept for when it is needed: what is wrong with candidate 0 says nothing of the candidate.
-      reference_status_ = loaded.status();
-      if (loaded.ok()) reference_artifact_ = *std::move(loaded);
+  RuntimeStatus ReadAll() {
+    const NetworkSpec& network = request_.network;
+    for (const KernelSpec& spec : network.kernels) RUNTIME_RETURN_IF_ERROR(Read(spec));
+    if (network.has_value()) return RuntimeStatus();
+    RUNTIME_RETURN_IF_ERROR(Read(request_.candidate));
+    RUNTIME_ASSIGN_OR_RETURN(outputs_bytes_, BoundKernel::OutputFileBytes(
+                                                 sealed_[0].manifest(), request_.memory_bytes_max));
+    // Now and for good. What was in it before was cut off by the parent.
+    if (ftruncate(pipes_.outputs_descriptor, static_cast<off_t>(outputs_bytes_)) != 0) {
+      return ErrnoStatus("sizing the file for outputs", errno);
     }
-    return OpenLocks();
+    // Kept for when it is needed: what is wrong with candidate 0 says nothing of the candidate.
+    if (!request_.reference.empty()) reference_status_ = Read(request_.reference[0]);
+    return RuntimeStatus();
   }
 
-  RuntimeStatus OpenLocks() {
-    RUNTIME_ASSIGN_OR_RETURN(MeasuringLock lock, MeasuringLock::Open(timing_.lock_paths));
-    lock_.emplace(std::move(lock));
+  RuntimeStatus Read(const KernelSpec& spec) {
+    RUNTIME_ASSIGN_OR_RETURN(SealedArtifact sealed, BoundKernel::Read(spec));
+    sealed_.push_back(std::move(sealed));
+    return RuntimeStatus();
+  }
+
+  // Before any of them runs: what a candidate does to this process comes too late for another's
+  // code.
+  RuntimeStatus MapAll() {
+    for (size_t i = 0; i < sealed_.size(); ++i) {
+      auto artifact = Artifact::Map(std::move(sealed_[i]), CodeOrigin::kCandidate);
+      const bool is_reference = !request_.network.has_value() && i == 1;
+      if (is_reference) reference_status_ = artifact.status();
+      if (!artifact.ok() && !is_reference) return artifact.status();
+      artifacts_.push_back(artifact.ok() ? *std::move(artifact) : nullptr);
+    }
     return RuntimeStatus();
   }
 
@@ -129,14 +155,14 @@ class Session {
     const auto memory_bytes =
         static_cast<int64_t>(std::min<uint64_t>(request_.memory_bytes_max, kMemoryLimitBytesMax));
     return {.profile = SandboxOptions::Profile::kRun,
-            .resizable_descriptor = pipes_.outputs_descriptor,
             // Twice what buffers may take (they are checked beforehand, so this is for whatever
             // else a candidate asks for), the arena, and what allocators reserve for each thread.
             .address_space_bytes = 2 * memory_bytes + timing_.arena_bytes +
                                    request_.thread_count * kThreadReserveBytes + kOwnReserveBytes,
             // The parent ends it by the wall clock long before.
             .cpu_time_seconds = int64_t{3600} * request_.thread_count,
-            .file_size_bytes = std::max<int64_t>(memory_bytes, 1)};
+            // 0 would be no limit; a network writes no file.
+            .file_size_bytes = std::max<int64_t>(static_cast<int64_t>(outputs_bytes_), 1)};
   }
 
   RunnerReply RunNetwork() {
@@ -151,16 +177,13 @@ class Session {
     RUNTIME_ASSIGN_OR_RETURN(const ColdArena arena,
                              ColdArena::Map(pipes_.arena_descriptor, timing_.arena_bytes));
     RUNTIME_ASSIGN_OR_RETURN(const std::unique_ptr<KernelSequence> sequence,
-                             KernelSequence::Create(request_.network,
+                             KernelSequence::Create(request_.network, std::move(artifacts_),
                                                     {.seed = request_.seed,
                                                      .memory_bytes_max = request_.memory_bytes_max,
                                                      .normals = arena.bytes()},
                                                     *pool_));
-    RUNTIME_RETURN_IF_ERROR(OpenLocks());
-    // No code of a candidate has run yet: a sequence loads its kernels only.
-    EnterSandbox(SandboxFor());
     pipes_.answer({.event = RunnerEvent::kOutputs});
-    RUNTIME_RETURN_IF_ERROR(lock_->Wait());
+    RUNTIME_RETURN_IF_ERROR(lock_.Wait());
     pipes_.answer({.event = RunnerEvent::kLocked});
     RunnerTiming timing;
     timing.vector_bytes = VectorBytes(sequence->features());
@@ -212,15 +235,15 @@ class Session {
     RUNTIME_RETURN_IF_ERROR(candidate_->PrepareTiming(arena.bytes()));
     if (!request_.reference.empty()) {
       RUNTIME_RETURN_IF_ERROR(reference_status_);
-      RUNTIME_ASSIGN_OR_RETURN(
-          reference_, BoundKernel::Create(request_.reference[0], std::move(reference_artifact_),
-                                          {.seed = request_.seed,
-                                           .memory_bytes_max = request_.memory_bytes_max,
-                                           .timing_only = !arena.bytes().empty()},
-                                          *pool_));
+      RUNTIME_ASSIGN_OR_RETURN(reference_,
+                               BoundKernel::Create(request_.reference[0], std::move(artifacts_[1]),
+                                                   {.seed = request_.seed,
+                                                    .memory_bytes_max = request_.memory_bytes_max,
+                                                    .timing_only = !arena.bytes().empty()},
+                                                   *pool_));
       RUNTIME_RETURN_IF_ERROR(reference_->PrepareTiming(arena.bytes()));
     }
-    RUNTIME_RETURN_IF_ERROR(lock_->Wait());
+    RUNTIME_RETURN_IF_ERROR(lock_.Wait());
     pipes_.answer({.event = RunnerEvent::kLocked});
     return TimeAll();
   }
@@ -323,10 +346,13 @@ class Session {
   std::optional<PaceMark> pace_;
   const RunnerPipes& pipes_;
   const MachineFiles files_;
-  std::optional<MeasuringLock> lock_;
+  MeasuringLock lock_;
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<Artifact> candidate_artifact_, reference_artifact_;  // Until they are bound.
+  // The network's kernels; or the candidate, and candidate 0 where it could be read.
+  std::vector<SealedArtifact> sealed_;                // Until they are mapped.
+  std::vector<std::unique_ptr<Artifact>> artifacts_;  // Until they are bound.
   RuntimeStatus reference_status_;
+  uint64_t outputs_bytes_ = 0;
   std::unique_ptr<BoundKernel> candidate_;
   std::unique_ptr<BoundKernel> reference_;
 };

@@ -48,8 +48,8 @@ void Fields(Archive& archive, TimingSpec& timing) {
   archive.Number(timing.near_ns);
   archive.Number(timing.stop_above_ns);
   archive.Number(timing.arena_bytes);
-  archive.Texts(timing.lock_paths);
-  archive.Text(timing.pace_path);
+  archive.Numbers(timing.lock_descriptors);
+  archive.Number(timing.pace_descriptor);
 }
 
 template <typename Archive>

@@ -44,17 +44,18 @@ struct TimingSpec {
   int64_t warm_up_ns = 0;  // From the first timed kernel, the probe, on.
   int64_t repeat_min_ns = 0;
   int32_t repeat_count_min = 0;
-  int32_t repeat_count_max = 0;         // So many where the median is below `near_ns`.
-  int64_t near_ns = 0;                  // 0: whatever it is.
-  int64_t stop_above_ns = 0;            // 0: never.
-  int64_t arena_bytes = 0;              // Of descriptor 4, with cold constants; 0: they stay warm.
-  std::vector<std::string> lock_paths;  // See measuring_lock.h.
-  // Of a page (base/pace_page.h) that says when a server's calls and its pacer disturb; empty:
-  // none.
-  std::string pace_path;
+  int32_t repeat_count_max = 0;  // So many where the median is below `near_ns`.
+  int64_t near_ns = 0;           // 0: whatever it is.
+  int64_t stop_above_ns = 0;     // 0: never.
+  int64_t arena_bytes = 0;       // Of descriptor 4, with cold constants; 0: they stay warm.
+  // Of files that the worker has opened: the runner may not be allowed to.
+  std::vector<int32_t> lock_descriptors;  // See measuring_lock.h.
+  // Of a page (base/pace_page.h) that says when a server's calls and its pacer disturb; -1: none.
+  int32_t pace_descriptor = -1;
 };
 
-// Descriptors of the runner: 3, the file for outputs; 4, the arena, where `arena_bytes` > 0.
+// Descriptors of the runner: 3, the file for outputs; 4, the arena, where `arena_bytes` > 0; behind
+// them those that the timing names.
 inline constexpr int kOutputsDescriptor = 3;
 inline constexpr int kArenaDescriptor = 4;
 

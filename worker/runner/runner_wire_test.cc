@@ -34,8 +34,8 @@ TEST(RunnerWireTest, RequestComesBackAsItWas) {
   RunnerRequest request{.seed = 0xfedcba9876543210, .thread_count = 2, .cpus = {1, 0}};
   request.candidate = {.artifact = "bytes", .parameters = {BorderedTensor(), TensorSpec()}};
   request.reference.push_back({.artifact = "zero"});
-  request.timing.lock_paths = {"/tmp/a"};
-  request.timing.pace_path = "/tmp/page";
+  request.timing.lock_descriptors = {5, 6};
+  request.timing.pace_descriptor = 7;
   request.network = {.kernels = {{.artifact = "one"}, {.artifact = "two"}},
                      .step_count = 2,
                      .warm_up_pass_count = 1,
@@ -53,8 +53,8 @@ TEST(RunnerWireTest, RequestComesBackAsItWas) {
   EXPECT_EQ(decoded->network.order, request.network.order);
   EXPECT_EQ(decoded->seed, request.seed);
   EXPECT_EQ(decoded->cpus, request.cpus);
-  EXPECT_EQ(decoded->timing.lock_paths, request.timing.lock_paths);
-  EXPECT_EQ(decoded->timing.pace_path, request.timing.pace_path);
+  EXPECT_EQ(decoded->timing.lock_descriptors, request.timing.lock_descriptors);
+  EXPECT_EQ(decoded->timing.pace_descriptor, request.timing.pace_descriptor);
 }
 
 TEST(RunnerWireTest, RepliesComeBackAsTheyWere) {
