@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/measuring_files.h"
 #include "base/status_macros.h"
+#include "worker/runner/claimed_times.h"
 #include "worker/runner/cold_arena.h"
 #include "worker/runner/tensor_data.h"
 
@@ -79,16 +80,6 @@ ProcessLatencies ToLatencies(const RunnerTiming& timing) {
           .page_fault_count = timing.page_fault_count,
           .huge_page_bytes = timing.huge_page_bytes,
           .stopped_early = timing.stopped_early};
-}
-
-// Times that no clock gives. A kernel that has written over the runner's memory can make up any
-// time; this catches the accidents, the checker catches what is wrong with the outputs.
-bool IsSound(const RunnerTiming& timing) {
-  if (timing.latency_ns.empty() || timing.inner_count < 1) return false;
-  for (const int64_t ns : timing.latency_ns) {
-    if (ns <= 0) return false;
-  }
-  return true;
 }
 
 int64_t SteadyNs() { return absl::ToUnixNanos(Clock::Real().SteadyNow()); }
@@ -201,6 +192,7 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetwork(const NetworkBenchReques
 
 absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenchRequest& request,
                                                                const RunnerRequest& message) {
+  const WallTime since_start;  // Where nothing is waited for, nothing later bounds the passes.
   ASSIGN_OR_RETURN(const Step loaded, StartRunner(message, request.files, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&loaded)) return NetworkBenchResult{*failure};
   ASSIGN_OR_RETURN(const Step locked, AwaitLock(request.files.lock_paths));
@@ -210,9 +202,8 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenc
   const RunnerReply& reply = std::get<RunnerReply>(timed);
   const size_t warm_up_steps = static_cast<size_t>(request.warm_up_pass_count) * request.step_count;
   // The counts are checked before anything is indexed by them.
-  const bool is_sound =
-      reply.step_ns.size() == request.order.size() - warm_up_steps &&
-      std::all_of(reply.step_ns.begin(), reply.step_ns.end(), [](int64_t ns) { return ns >= 0; });
+  const bool is_sound = reply.step_ns.size() == request.order.size() - warm_up_steps &&
+                        FitInto(reply.step_ns, 1, since_start.Ns());
   if (!is_sound) return NetworkBenchResult{RunError(kTimesThatCannotBe)};
   return NetworkBenchResult{.outcome = reply.step_ns,
                             .process = ToLatencies(reply.timing),
@@ -250,6 +241,7 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
   }
   // The runner waits for this word, so that checking and timing happen in the same process and with
   // the same loaded code.
+  const WallTime since_told;
   if (const absl::Status told = runner_->WriteFrame("time", request.timeout); !told.ok()) {
     return HowItEnded();
   }
@@ -260,7 +252,7 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
   ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&timed)) return *failure;
   const RunnerTiming& timing = std::get<RunnerReply>(timed).timing;
-  if (!IsSound(timing)) return RunError(kTimesThatCannotBe);
+  if (!CanBe(timing, since_told.Ns())) return RunError(kTimesThatCannotBe);
   result.cold_constants = timing.cold_constants;
   result.vector_bytes = timing.vector_bytes;
   return ToLatencies(timing);
