@@ -24,6 +24,7 @@
 #include "base/entropy.h"
 #include "base/logging.h"
 #include "base/measuring_files.h"
+#include "base/memory_limit.h"
 #include "base/sandbox.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
@@ -90,10 +91,9 @@ std::string DefaultId(const Flags& flags, const std::string& host) {
 }
 
 uint64_t MemoryBytesMax(size_t run_slots) {
-  const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
-  const auto page_bytes = static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 1L));
-  // Half of the host's memory, in equal parts: the rest is for builders and the system. A guess.
-  return pages * page_bytes / 2 / std::max<size_t>(run_slots, 1);
+  // Half of what this worker may have, in equal parts: the rest is for builders and the system. A
+  // guess.
+  return static_cast<uint64_t>(UsableMemoryBytes()) / 2 / std::max<size_t>(run_slots, 1);
 }
 
 // Whose jobs run here: this host's, or those of a target with less than it has.

@@ -1,13 +1,12 @@
 #include "worker/calibrate/calibrate.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/memory_limit.h"
 #include "compiler/runtime/spin_wait.h"
 #include "compiler/runtime/thread_pool.h"
 #include "worker/calibrate/measure_exchange.h"
@@ -31,10 +30,7 @@ int VectorBytes(const CpuInfo& host) {
 }
 
 // An eighth of what there is, so that nothing is swapped out for it.
-int64_t MemoryBytes() {
-  const int64_t physical = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  return std::min(kMemoryBytesMax, physical / 8);
-}
+int64_t MemoryBytes() { return std::min(kMemoryBytesMax, UsableMemoryBytes() / 8); }
 
 // How many of `cpus` share an L3 with the first of them.
 int ThreadsOfAnL3(const CpuInfo& host, const std::vector<int>& cpus) {
