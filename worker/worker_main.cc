@@ -25,6 +25,7 @@
 #include "base/logging.h"
 #include "base/measuring_files.h"
 #include "base/memory_limit.h"
+#include "base/own_user.h"
 #include "base/sandbox.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
@@ -197,10 +198,21 @@ int Serve(const Flags& flags) {
   }
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "worker"});
+  const SandboxSupport sandbox = FindSandboxSupport();
+  if (!sandbox.seccomp && !flags.run_devices.empty()) {
+    return Fail(EX_UNAVAILABLE, {.number = kUnavailableError,
+                                 .message = "candidates run behind a filter of system calls, and "
+                                            "this kernel or container has none",
+                                 .where = "--run",
+                                 .hint = "tuner doctor says what it wants"});
+  }
   // One line, and then it does without: an old kernel is no reason to have no farm.
-  if (const std::string missing = FindSandboxSupport().Missing(); !missing.empty()) {
+  if (const std::string missing = sandbox.Missing(); !missing.empty()) {
     LogWarning(absl::StrCat("this kernel has no ", missing,
                             ": candidates are kept from less; tuner doctor says more"));
+  }
+  if (!MayBecomeOwnUser()) {
+    LogWarning("this container lets root become nobody else: candidates run as its root");
   }
   const StopSignals signals;  // Before there are other threads.
   AgentIdentity identity{.host = HostName(), .incarnation = EntropyNumber()};

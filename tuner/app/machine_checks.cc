@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "base/cpu_info.h"
 #include "base/file.h"
+#include "base/own_user.h"
 #include "base/sandbox.h"
 #include "tuner/app/value_text.h"
 
@@ -187,14 +188,19 @@ MachineCheck CheckDenormals() {
 MachineCheck CheckSandbox() {
   const SandboxSupport support = FindSandboxSupport();
   MachineCheck check{.name = "sandbox", .detail = "seccomp and Landlock"};
-  const std::string missing = support.Missing();
-  if (missing.empty()) return check;
-  check.result = CheckResult::kWarning;
-  check.detail = absl::StrCat("without ", missing);
-  check.cure =
-      "candidates that are compiled and run here are kept from less: a kernel since 5.13 with "
-      "CONFIG_SECCOMP_FILTER and CONFIG_SECURITY_LANDLOCK (lsm=landlock,...), or a container that "
-      "allows both";
+  if (const std::string missing = support.Missing(); !missing.empty()) {
+    check.result = CheckResult::kWarning;
+    check.detail = absl::StrCat("without ", missing);
+    check.cure =
+        "candidates are kept from less, and none run without seccomp: a kernel since 5.13 with "
+        "CONFIG_SECCOMP_FILTER and CONFIG_SECURITY_LANDLOCK (lsm=landlock,...), or a container "
+        "that "
+        "allows both";
+  } else if (!MayBecomeOwnUser()) {
+    check.result = CheckResult::kWarning;
+    check.detail += ", as root";
+    check.cure = "run the worker as another user, or in a container whose root may become one";
+  }
   return check;
 }
 

@@ -5,15 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "base/frame.h"
 #include "base/measuring_watch.h"
+#include "base/own_user.h"
 #include "base/status_macros.h"
 #include "base/usable_cpus.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
@@ -42,15 +45,28 @@ void WarmUp(CandidateCompiler& compiler) {
   (void)compiler.CompileArtifact(item, *target);
 }
 
+// The folder becomes the own user's, and where this process is: that user may have no right to the
+// folders on the way there.
+absl::Status EnterAsOwnUser(const std::string& folder) {
+  if (chdir(folder.c_str()) != 0) return absl::ErrnoToStatus(errno, folder);
+  if (geteuid() == 0 && MayBecomeOwnUser() && chown(".", kOwnUser, kOwnUser) != 0) {
+    return absl::ErrnoToStatus(errno, folder);
+  }
+  // Children with foreign code are its forks, and it moves them from CPU to CPU.
+  BecomeOwnUser();
+  return absl::OkStatus();
+}
+
 // `measuring_folder`: see base/measuring_files.h; empty: stands aside for nobody.
 absl::Status Serve(const std::string& measuring_folder) {
   ASSIGN_OR_RETURN(const TempDir folder, TempDir::CreateLocked("burnish-builder"));
-  const std::unique_ptr<Backend> backend = MakeLlvmBackend({.temporary_folder = folder.path()});
-  CandidateCompiler compiler(*backend, LlvmVersion());
-  WarmUp(compiler);
   std::unique_ptr<MeasuringWatch> watch;
   if (!measuring_folder.empty()) watch = MeasuringWatch::Start(measuring_folder, UsableCpus());
-  BuilderServer server(compiler, folder.path(), std::move(watch));
+  RETURN_IF_ERROR(EnterAsOwnUser(folder.path()));
+  const std::unique_ptr<Backend> backend = MakeLlvmBackend({.temporary_folder = "."});
+  CandidateCompiler compiler(*backend, LlvmVersion());
+  WarmUp(compiler);
+  BuilderServer server(compiler, ".", std::move(watch));
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<std::string> frame,
                      ReadFrame(STDIN_FILENO, kRequestBytesMax));

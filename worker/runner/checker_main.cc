@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/frame.h"
+#include "base/own_user.h"
 #include "worker/runner/checker.h"
 #include "worker/runner/checker_sandbox.h"
 #include "worker/runner/runner_wire.h"
@@ -22,6 +23,7 @@ constexpr size_t kFrameBytesMax = 64 << 20;
 int Serve() {
   // Before the first byte of anybody else's. What cannot be had the worker has said already
   // (`tuner doctor` says it too).
+  BecomeOwnUser();
   EnterCheckerSandbox();
   Checker checker(kOutputsDescriptor);
   while (true) {

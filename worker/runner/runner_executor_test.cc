@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/own_user.h"
 #include "base/sandbox.h"
 #include "base/sanitized.h"
 #include "base/self_path.h"
@@ -596,6 +598,11 @@ TEST_F(RunnerExecutorTest, TheCheckerHasNothingButItsWork) {
   const std::string proc = absl::StrCat("/proc/", checker);
   ASSERT_OK_AND_ASSIGN(const std::string status, ReadFile(proc + "/status", 1 << 20));
   EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
+  if (geteuid() == 0 && MayBecomeOwnUser()) {
+    EXPECT_THAT(status, HasSubstr("Uid:\t65534\t65534\t65534\t65534"));
+    EXPECT_THAT(status, HasSubstr("Gid:\t65534\t65534\t65534\t65534"));
+    EXPECT_THAT(status, HasSubstr("Groups:\t \n"));
+  }
   if (FindSandboxSupport().seccomp) EXPECT_THAT(status, HasSubstr("Seccomp:\t2"));
   std::vector<std::string> descriptors;
   for (const auto& entry : std::filesystem::directory_iterator(proc + "/fd")) {

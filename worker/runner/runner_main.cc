@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/own_user.h"
 #include "worker/runner/runner_session.h"
 #include "worker/runner/runner_wire.h"
 
@@ -53,6 +54,9 @@ void WriteFrame(const std::string& payload) {
 }
 
 int Serve() {
+  // First of all: not even the bytes of a candidate are read as root. Where root stays the worker
+  // has said so already.
+  BecomeOwnUser();
   const std::optional<std::vector<uint8_t>> frame = ReadFrame();
   if (!frame.has_value()) return 0;
   const std::optional<RunnerRequest> request = DecodeRunnerRequest(*frame);
