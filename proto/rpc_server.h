@@ -7,35 +7,51 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "proto/accept_core.h"
+#include "proto/accept_loop.h"
 
 namespace grpc {
 class Server;
 class ServerBuilder;
+class ServerCredentials;
+namespace experimental {
+class ExternalConnectionAcceptor;
+}  // namespace experimental
 }  // namespace grpc
 
 namespace burnish {
 
-// With the health service and reflection.
+// With the health service and reflection. Whatever strangers send and hold open, others are served:
+// connections are bounded, in all and by address, and end when they are silent or idle; so are
+// streams, headers and messages. Whoever finds no room is turned away, and finds it again as soon
+// as there is some.
 class RpcServer {
  public:
-  // `listen`: "HOST:PORT" (port 0: any that is free) or "unix:PATH". `add` registers services,
-  // which outlive the server, and what else is special to it. INVALID_ARGUMENT: no such address;
-  // UNAVAILABLE: it cannot be listened on.
+  // `listen`: "HOST:PORT" (port 0: any that is free), "unix:PATH" or "unix-abstract:NAME". `add`
+  // registers services, which outlive the server, and what else is special to it. `credentials`:
+  // null for none. Raises the process's limit of open files as far as it may. INVALID_ARGUMENT: no
+  // such address; UNAVAILABLE: it cannot be listened on; FAILED_PRECONDITION: too few open files.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
-      const std::string& listen, absl::FunctionRef<void(grpc::ServerBuilder&)> add);
+      const std::string& listen, absl::FunctionRef<void(grpc::ServerBuilder&)> add,
+      std::shared_ptr<grpc::ServerCredentials> credentials = nullptr);
   // Waits for calls to end, and breaks them after a second.
   ~RpcServer();
 
   // As clients may give it: `listen` with the port that was taken.
   const std::string& address() const { return address_; }
+  // How many connections it has room for.
+  const AcceptLimits& limits() const { return limits_; }
   // The health service says so from now on.
   void SetNotServing();
 
  private:
-  RpcServer(std::unique_ptr<grpc::Server> server, std::string address);
+  RpcServer(std::string address, AcceptLimits limits);
 
-  const std::unique_ptr<grpc::Server> server_;
   const std::string address_;
+  const AcceptLimits limits_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<AcceptLoop> loop_;  // First to go: it hands connections to the server.
 };
 
 }  // namespace burnish
