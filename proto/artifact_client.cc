@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/artifact_codec.h"
-#include "proto/protocol.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
 
@@ -36,9 +35,6 @@ struct ArtifactClient::Stub {
       : rpc(v1::Tracker::NewStub(channel)) {}
   std::unique_ptr<v1::Tracker::Stub> rpc;
 };
-
-ArtifactClient::ArtifactClient(const std::string& address)
-    : ArtifactClient(OpenChannel(address, ThisVersion("worker"))) {}
 
 ArtifactClient::ArtifactClient(std::shared_ptr<grpc::Channel> channel)
     : stub_(std::make_unique<Stub>(channel)) {}

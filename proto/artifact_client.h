@@ -27,8 +27,7 @@ struct ArtifactSource {
 // Thread-safe. A call blocks for at most ten seconds, also while the tracker cannot be reached.
 class ArtifactClient {
  public:
-  // A worker's.
-  explicit ArtifactClient(const std::string& address);
+  // `channel`: the worker's own, which it has to the tracker already.
   explicit ArtifactClient(std::shared_ptr<grpc::Channel> channel);
   ~ArtifactClient();
 

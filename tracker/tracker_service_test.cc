@@ -361,7 +361,7 @@ TEST_F(TrackerServiceTest, AForgottenTunersIdIsWhosoeverComesNext) {
 }
 
 TEST_F(TrackerServiceTest, ArtifactsAreKeptByTheirHash) {
-  ArtifactClient client(service_->address());
+  ArtifactClient client(channel_);
   ASSERT_OK_AND_ASSIGN(const std::string sha256, client.Put("some code", Build("b")));
   EXPECT_EQ(sha256, ArtifactSha256("some code"));
   EXPECT_THAT(client.Get(sha256), IsOkAndHolds("some code"));
@@ -371,7 +371,7 @@ TEST_F(TrackerServiceTest, ArtifactsAreKeptByTheirHash) {
 }
 
 TEST_F(TrackerServiceTest, BytesThatWereNotMadeUnderABuildersLeaseAreNotTaken) {
-  ArtifactClient client(service_->address());
+  ArtifactClient client(channel_);
   ArtifactSource source = Build("b");
   ++source.lease.epoch;
   EXPECT_THAT(client.Put("some code", source), StatusIs(absl::StatusCode::kPermissionDenied));
@@ -394,7 +394,7 @@ TEST_F(TrackerServiceTest, ABuilderDeliversToATrackerThatWasRestarted) {
   Start({.listen = address});
   const ArtifactSource source = Build("b");
   Start({.listen = address});
-  ArtifactClient client(address);
+  ArtifactClient client(OpenChannel(address, ThisVersion("worker")));
   absl::StatusOr<std::string> put;
   std::thread builder([&] { put = client.Put("some code", source); });
   v1::SubmitJobsRequest again = OneBuild("b");

@@ -38,6 +38,7 @@
 #include "proto/host_calibration.h"
 #include "proto/program_error.h"
 #include "proto/protocol.h"
+#include "proto/rpc.h"
 #include "proto/target.h"
 #include "worker/agent/agent_client.h"
 #include "worker/builder/builder_executor.h"
@@ -107,14 +108,14 @@ absl::StatusOr<Target> ServedTarget(const Flags& flags, const CpuInfo& host) {
       absl::StrCat("target: got ", flags.target, ", want what this host can run: ", own.ToText()));
 }
 
-absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
-                                                 const AgentIdentity& identity) {
+absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags, const AgentIdentity& identity,
+                                                 const std::shared_ptr<grpc::Channel>& tracker) {
   ASSIGN_OR_RETURN(const Labels labels, ParseLabels(flags.labels));
   const CpuInfo host = HostCpuInfo();
   ASSIGN_OR_RETURN(const Target target, ServedTarget(flags, host));
   const std::string lock_folder =
       flags.lock_folder.empty() ? DefaultMeasuringFolder() : flags.lock_folder;
-  const auto client = std::make_shared<ArtifactClient>(flags.tracker);
+  const auto client = std::make_shared<ArtifactClient>(tracker);
   std::vector<AgentSlot> slots;
   // Found now and not at the first job: a broken installation shows at once.
   std::string builder;
@@ -225,7 +226,9 @@ int Serve(const Flags& flags) {
     LogWarning(absl::StrCat("goes without a secret, so that others may take its id: ",
                             secret.status().message()));
   }
-  absl::StatusOr<std::vector<AgentSlot>> slots = MakeSlots(flags, identity);
+  // One connection for reports and artifacts: a farm's trackers count them.
+  const std::shared_ptr<grpc::Channel> tracker = OpenChannel(flags.tracker, ThisVersion("worker"));
+  absl::StatusOr<std::vector<AgentSlot>> slots = MakeSlots(flags, identity, tracker);
   if (!slots.ok()) {
     if (!absl::IsNotFound(slots.status())) return FailUsage(slots.status().message());
     return Fail(EX_UNAVAILABLE, {.number = kProgramMissingError,
@@ -238,6 +241,7 @@ int Serve(const Flags& flags) {
   // The seed differs from worker to worker: those that lost one tracker must not come back in one
   // instant.
   AgentClient client({.tracker = flags.tracker,
+                      .channel = tracker,
                       .identity = identity,
                       .seed = static_cast<uint64_t>(identity.incarnation)},
                      *std::move(slots));

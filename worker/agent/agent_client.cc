@@ -96,7 +96,9 @@ class AgentClient::Impl {
 
 AgentClient::Impl::Impl(const AgentOptions& options, std::vector<AgentSlot> slots)
     : options_(options),
-      stub_(v1::Tracker::NewStub(OpenChannel(options.tracker, options.self))),
+      stub_(v1::Tracker::NewStub(options.channel != nullptr
+                                     ? options.channel
+                                     : OpenChannel(options.tracker, options.self))),
       slots_(std::move(slots)),
       core_(options.identity, InfosOf(slots_)),
       backoff_(kBackoffMin, kBackoffMax, options.seed) {

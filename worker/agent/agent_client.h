@@ -15,6 +15,10 @@
 #include "worker/agent/agent_core.h"
 #include "worker/agent/slot_executor.h"
 
+namespace grpc {
+class Channel;
+}  // namespace grpc
+
 namespace burnish {
 
 struct AgentSlot {
@@ -24,9 +28,11 @@ struct AgentSlot {
 
 struct AgentOptions {
   std::string tracker = "";  // Address, see OpenChannel.
+  // To it, where whoever makes this has one: a worker has one connection. Null: opened here.
+  std::shared_ptr<grpc::Channel> channel = nullptr;
   AgentIdentity identity = {};
   uint64_t seed = 0;                     // Of the jitter between attempts to reach the tracker.
-  Speaker self = ThisVersion("worker");  // Another one in tests.
+  Speaker self = ThisVersion("worker");  // Of a channel that is opened here; another one in tests.
 };
 
 // Thread-safe. While the tracker cannot be reached, executions go on and results are kept.

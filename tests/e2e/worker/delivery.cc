@@ -6,6 +6,8 @@
 
 #include "base/entropy.h"
 #include "proto/artifact_client.h"
+#include "proto/protocol.h"
+#include "proto/rpc.h"
 #include "proto/synchronize.h"
 #include "worker/agent/slot_executor.h"
 
@@ -20,7 +22,7 @@ const Labels& Marked() {
 
 class Deliverer : public SlotExecutor {
  public:
-  Deliverer(const std::string& tracker, int64_t incarnation)
+  Deliverer(const std::shared_ptr<grpc::Channel>& tracker, int64_t incarnation)
       : client_(tracker), incarnation_(incarnation) {}
   ~Deliverer() override {
     if (thread_.joinable()) thread_.join();
@@ -50,11 +52,13 @@ class Deliverer : public SlotExecutor {
 
 std::unique_ptr<AgentClient> StartDeliverer(const std::string& tracker) {
   const int64_t incarnation = EntropyNumber();
+  const std::shared_ptr<grpc::Channel> channel = OpenChannel(tracker, ThisVersion("worker"));
   std::vector<AgentSlot> slots;
   slots.push_back({.info = {.kind = JobKind::kBuild, .labels = Marked()},
-                   .executor = std::make_unique<Deliverer>(tracker, incarnation)});
+                   .executor = std::make_unique<Deliverer>(channel, incarnation)});
   return std::make_unique<AgentClient>(
       AgentOptions{.tracker = tracker,
+                   .channel = channel,
                    .identity = {.worker_id = kDeliverer, .incarnation = incarnation}},
       std::move(slots));
 }
