@@ -1,20 +1,30 @@
 #include "proto/door.h"
 
 #include <arpa/inet.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/secret.h"
 
 namespace burnish {
+namespace {
+
+bool IsUnixSocket(absl::string_view address) { return absl::StartsWith(address, "unix:"); }
+
+}  // namespace
 
 bool IsLocalAddress(absl::string_view address) {
   // Not "unix-abstract:", which has no file whose mode says who may use it.
-  if (absl::StartsWith(address, "unix:")) return true;
+  if (IsUnixSocket(address)) return true;
   const size_t colon = address.rfind(':');
   if (colon == absl::string_view::npos) return false;
   const std::string host(address.substr(0, colon));
@@ -57,6 +67,36 @@ absl::Status CheckDoor(absl::string_view address, Door door, bool insecure) {
       address, " ", what, ", and nothing is encrypted; ", instead,
       " (for other machines through a tunnel, such as ssh -L), or write --insecure where every "
       "machine that can reach it is trusted"));
+}
+
+const char* SystemGetEnv(const char* name) { return std::getenv(name); }
+
+absl::StatusOr<std::string> LoopbackSecret(absl::string_view address, const GetEnv& getenv) {
+  if (!IsLocalAddress(address) || IsUnixSocket(address)) return "";
+  return UserSecret(getenv, "BURNISH_LOOPBACK_SECRET", "loopback-secret");
+}
+
+absl::StatusOr<std::string> UserSocket(absl::string_view program, const GetEnv& getenv) {
+  const char* const runtime = getenv("XDG_RUNTIME_DIR");
+  std::string folder = runtime == nullptr ? "" : absl::StrCat(runtime, "/burnish");
+  // It does not count where it is relative, or not there, as after su.
+  if (folder[0] != '/' || (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)) {
+    folder = absl::StrCat("/tmp/burnish-", geteuid());
+    mkdir(folder.c_str(), S_IRWXU);
+  }
+  struct stat info = {};
+  if (lstat(folder.c_str(), &info) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", folder));
+  }
+  // Anybody may have made it before, in /tmp.
+  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
+      (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(folder,
+                     " is not this user's alone: remove it, or name another place by "
+                     "--listen unix:PATH"));
+  }
+  return absl::StrCat("unix:", folder, "/", program, ".sock");
 }
 
 }  // namespace burnish

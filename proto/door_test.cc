@@ -1,5 +1,13 @@
 #include "proto/door.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -49,6 +57,52 @@ TEST(DoorTest, PortsEndAt65535) {
   }
   EXPECT_THAT(CheckAddress("farm:65536"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65536 of farm:65536")));
+}
+
+class UsersDoorTest : public ::testing::Test {
+ protected:
+  const TempDir folder_ = *TempDir::Create("door");
+  std::map<std::string, std::string> variables_ = {{"HOME", folder_.path()}};
+  const GetEnv getenv_ = [this](const char* name) -> const char* {
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? nullptr : found->second.c_str();
+  };
+};
+
+TEST_F(UsersDoorTest, LoopbackAsksForTheUsersSecretAndNothingElseDoes) {
+  ASSERT_OK_AND_ASSIGN(const std::string secret, LoopbackSecret("localhost:7171", getenv_));
+  EXPECT_THAT(secret, ::testing::SizeIs(32));
+  for (const char* loopback : {"127.0.0.1:1", "127.9.9.9:0", "[::1]:7171", "LOCALHOST:2"}) {
+    EXPECT_THAT(LoopbackSecret(loopback, getenv_), IsOkAndHolds(secret)) << loopback;
+  }
+  for (const char* other : {"unix:/tmp/socket", "0.0.0.0:7171", "farm:7171", "nonsense"}) {
+    EXPECT_THAT(LoopbackSecret(other, getenv_), IsOkAndHolds("")) << other;
+  }
+  variables_ = {{"BURNISH_LOOPBACK_SECRET", std::string(32, '1')}};
+  EXPECT_THAT(LoopbackSecret("localhost:1", getenv_), IsOkAndHolds(std::string(16, '\x11')));
+  variables_.clear();
+  EXPECT_THAT(LoopbackSecret("localhost:1", getenv_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(UsersDoorTest, ASocketIsInAFolderThatNobodyElseEnters) {
+  variables_["XDG_RUNTIME_DIR"] = folder_.path();
+  const std::string folder = absl::StrCat(folder_.path(), "/burnish");
+  const std::string socket = absl::StrCat("unix:", folder, "/tracker.sock");
+  EXPECT_THAT(UserSocket("tracker", getenv_), IsOkAndHolds(socket));
+  struct stat info = {};
+  ASSERT_EQ(stat(folder.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+  EXPECT_THAT(UserSocket("tracker", getenv_), IsOkAndHolds(socket));
+  ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+  EXPECT_THAT(UserSocket("tracker", getenv_),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("--listen unix:PATH")));
+  ASSERT_EQ(rmdir(folder.c_str()), 0);
+  ASSERT_EQ(symlink("/tmp", folder.c_str()), 0);
+  EXPECT_THAT(UserSocket("tracker", getenv_), StatusIs(absl::StatusCode::kPermissionDenied));
+  variables_["XDG_RUNTIME_DIR"] = "relative";
+  EXPECT_THAT(UserSocket("tracker", getenv_),
+              IsOkAndHolds(absl::StrCat("unix:/tmp/burnish-", geteuid(), "/tracker.sock")));
 }
 
 }  // namespace

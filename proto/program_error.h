@@ -19,6 +19,7 @@ inline constexpr char kUsageError[] = "B0101";
 inline constexpr char kOutputError[] = "B0204";
 inline constexpr char kTrackerProtocolError[] = "B0702";
 inline constexpr char kProgramMissingError[] = "B0801";
+inline constexpr char kPermissionError[] = "B0904";
 inline constexpr char kUnavailableError[] = "B0906";
 
 // error[B0201]: cannot open x.npy: No such file or directory

@@ -89,7 +89,8 @@ bool IsProtocolRefusal(const absl::Status& status) {
 }
 
 bool IsFinalRefusal(const absl::Status& status) {
-  return IsProtocolRefusal(status) || absl::IsPermissionDenied(status);
+  return IsProtocolRefusal(status) || absl::IsPermissionDenied(status) ||
+         absl::IsUnauthenticated(status);
 }
 
 absl::Status ProtocolRefusal(absl::string_view message) {

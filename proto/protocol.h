@@ -49,8 +49,9 @@ absl::Status CheckTogether(const Speaker& client, const Speaker& server);
 
 // Two programs do not understand each other: trying again does not help, another version does.
 bool IsProtocolRefusal(const absl::Status& status);
-// Another version, or the end of another process, would help, and no patience: a protocol refusal,
-// or PERMISSION_DENIED, by which a tracker takes this program for a stranger under its name.
+// Another version, the end of another process, or a secret would help, and no patience: a protocol
+// refusal; PERMISSION_DENIED, by which a tracker takes this program for a stranger under its name;
+// or UNAUTHENTICATED (Greeter).
 bool IsFinalRefusal(const absl::Status& status);
 // A status that IsProtocolRefusal knows, with this message. How it crosses gRPC is rpc.h's concern.
 absl::Status ProtocolRefusal(absl::string_view message);

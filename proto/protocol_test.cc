@@ -79,6 +79,7 @@ TEST(ProtocolTest, OtherFailedPreconditionsAreNoRefusal) {
 TEST(ProtocolTest, OnlyWhatPatienceDoesNotMendIsFinal) {
   EXPECT_TRUE(IsFinalRefusal(ProtocolRefusal("another protocol")));
   EXPECT_TRUE(IsFinalRefusal(absl::PermissionDeniedError("a stranger")));
+  EXPECT_TRUE(IsFinalRefusal(absl::UnauthenticatedError("no secret")));
   EXPECT_FALSE(IsFinalRefusal(absl::FailedPreconditionError("no worker can do the jobs")));
   EXPECT_FALSE(IsFinalRefusal(absl::UnavailableError("no tracker answers")));
   EXPECT_FALSE(IsFinalRefusal(absl::OkStatus()));

@@ -2,12 +2,18 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/client_interceptor.h>
+#include <unistd.h>
 
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/secret.h"
+#include "base/status_macros.h"
+#include "proto/door.h"
 
 namespace burnish {
 namespace {
@@ -15,6 +21,9 @@ namespace {
 // In a status's details, where the service of tuner.proto has its ErrorDetail. Not one of those: a
 // message of that type begins with another byte.
 constexpr char kRefusalDetail[] = "burnish-protocol-refusal";
+
+// Of a caller at a port of loopback: the secret, in hexadecimal digits.
+constexpr char kSecretMetadata[] = "burnish-secret";
 
 // What a server answered that did not say what it speaks. gRPC itself never makes the codes that
 // are listed (its proposal A54), so a server of ours did, which says nothing only in version 0.1.
@@ -34,17 +43,28 @@ bool WasAnswered(grpc::StatusCode code) {
   }
 }
 
+// What a channel says in each call.
+struct Caller {
+  Speaker self;
+  std::string self_text;
+  absl::StatusOr<std::string> secret;  // Hexadecimal; empty: none is sent.
+};
+
 // Says who calls, and looks at who answers.
 class SpeakerInterceptor : public grpc::experimental::Interceptor {
  public:
-  SpeakerInterceptor(const Speaker& self, absl::string_view method)
-      : self_(self),
+  SpeakerInterceptor(const Caller& caller, absl::string_view method)
+      : caller_(caller),
         server_(absl::StartsWith(method, "/burnish.v1.Tracker/") ? "tracker" : "tuner serve") {}
 
   void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
     using Hook = grpc::experimental::InterceptionHookPoints;
     if (methods->QueryInterceptionHookPoint(Hook::PRE_SEND_INITIAL_METADATA)) {
-      methods->GetSendInitialMetadata()->emplace(kSpeakerMetadata, ToText(self_));
+      auto& metadata = *methods->GetSendInitialMetadata();
+      metadata.emplace(kSpeakerMetadata, caller_.self_text);
+      if (caller_.secret.ok() && !caller_.secret->empty()) {
+        metadata.emplace(kSecretMetadata, *caller_.secret);
+      }
     }
     if (methods->QueryInterceptionHookPoint(Hook::POST_RECV_INITIAL_METADATA)) {
       const auto* const metadata = methods->GetRecvInitialMetadata();
@@ -65,30 +85,36 @@ class SpeakerInterceptor : public grpc::experimental::Interceptor {
   absl::Status Check(const grpc::Status& status) const {
     if (!answer_.has_value()) {
       if (!WasAnswered(status.error_code())) return absl::OkStatus();
-      return CheckTogether(self_, FirstVersion(server_));
+      return CheckTogether(caller_.self, FirstVersion(server_));
     }
     const absl::StatusOr<Speaker> server = ParseSpeaker(*answer_);
     if (!server.ok()) return ProtocolRefusal(server.status().message());
-    return CheckTogether(self_, *server);
+    RETURN_IF_ERROR(CheckTogether(caller_.self, *server));
+    // Why it had none to send, beside what the server says.
+    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED && !caller_.secret.ok()) {
+      return absl::UnauthenticatedError(
+          absl::StrCat(status.error_message(), "; here: ", caller_.secret.status().message()));
+    }
+    return absl::OkStatus();
   }
 
-  const Speaker self_;
+  const Caller& caller_;  // Of the channel, which outlives its calls.
   const absl::string_view server_;
   std::optional<std::string> answer_;
 };
 
 class SpeakerInterceptorFactory : public grpc::experimental::ClientInterceptorFactoryInterface {
  public:
-  explicit SpeakerInterceptorFactory(Speaker self) : self_(std::move(self)) {}
+  explicit SpeakerInterceptorFactory(Caller caller) : caller_(std::move(caller)) {}
   grpc::experimental::Interceptor* CreateClientInterceptor(
       grpc::experimental::ClientRpcInfo* info) override {
     const absl::string_view method = info->method();
     if (!absl::StartsWith(method, "/burnish.v1.")) return nullptr;  // Health says nothing of it.
-    return new SpeakerInterceptor(self_, method);  // gRPC deletes it with the call.
+    return new SpeakerInterceptor(caller_, method);  // gRPC deletes it with the call.
   }
 
  private:
-  const Speaker self_;
+  const Caller caller_;
 };
 
 }  // namespace
@@ -106,22 +132,44 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Spe
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
-  interceptors.push_back(std::make_unique<SpeakerInterceptorFactory>(self));
+  Caller caller{.self = self, .self_text = ToText(self), .secret = LoopbackSecret(address)};
+  if (caller.secret.ok()) caller.secret = absl::BytesToHexString(*caller.secret);
+  interceptors.push_back(std::make_unique<SpeakerInterceptorFactory>(std::move(caller)));
   return grpc::experimental::CreateCustomChannelWithInterceptors(
       address, grpc::InsecureChannelCredentials(), arguments, std::move(interceptors));
 }
 
-absl::Status Greet(grpc::ServerContextBase& context, const Speaker& self,
-                   absl::string_view usual_client) {
-  context.AddInitialMetadata(kSpeakerMetadata, ToText(self));
-  const auto entry = context.client_metadata().find(kSpeakerMetadata);
-  if (entry == context.client_metadata().end()) {
-    return CheckTogether(FirstVersion(usual_client), self);
+Greeter::Greeter(Speaker self, absl::string_view secret)
+    : self_(std::move(self)),
+      self_text_(ToText(self_)),
+      secret_sha256_(secret.empty() ? "" : FingerprintOf(absl::BytesToHexString(secret))) {}
+
+absl::Status Greeter::Greet(grpc::ServerContextBase& context,
+                            absl::string_view usual_client) const {
+  context.AddInitialMetadata(kSpeakerMetadata, self_text_);
+  const auto& metadata = context.client_metadata();
+  const auto speaker = metadata.find(kSpeakerMetadata);
+  if (speaker == metadata.end()) {
+    RETURN_IF_ERROR(CheckTogether(FirstVersion(usual_client), self_));
+  } else {
+    const absl::StatusOr<Speaker> client =
+        ParseSpeaker(absl::string_view(speaker->second.data(), speaker->second.size()));
+    if (!client.ok()) return ProtocolRefusal(client.status().message());
+    RETURN_IF_ERROR(CheckTogether(*client, self_));
   }
-  const absl::StatusOr<Speaker> client =
-      ParseSpeaker(absl::string_view(entry->second.data(), entry->second.size()));
-  if (!client.ok()) return ProtocolRefusal(client.status().message());
-  return CheckTogether(*client, self);
+  if (secret_sha256_.empty()) return absl::OkStatus();
+  const auto secret = metadata.find(kSecretMetadata);
+  if (secret != metadata.end() &&
+      IsFingerprintOf(secret_sha256_,
+                      absl::string_view(secret->second.data(), secret->second.size()))) {
+    return absl::OkStatus();
+  }
+  return absl::UnauthenticatedError(
+      absl::StrCat("a port of this machine is open to all of its users, so the ", self_.program,
+                   " there asks for the secret of its own, user ", geteuid(), ", and got ",
+                   secret == metadata.end() ? "none" : "another",
+                   ": call as that user, set BURNISH_LOOPBACK_SECRET to what is in that user's "
+                   "~/.local/state/burnish/loopback-secret, or let it listen on a unix socket"));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

@@ -24,15 +24,27 @@ inline constexpr int kRpcMessageBytesMax = 8 << 20;
 
 // `address`: "unix:PATH", "unix:///PATH", or "HOST:PORT". Opens no connection yet, and connects
 // again by itself within a second. Each channel has a connection of its own. Ignores proxies.
-// Every call says who speaks. The answer of a server that does not speak a protocol of `self`, or
-// none that says so, becomes a status that IsProtocolRefusal knows, whatever the server answered.
+// Every call says who speaks, and at a port of loopback the user's secret (LoopbackSecret). The
+// answer of a server that does not speak a protocol of `self`, or none that says so, becomes a
+// status that IsProtocolRefusal knows, whatever the server answered.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Speaker& self);
 
-// The server's side of that, first in every call: says who answers, and refuses a client that
-// speaks another protocol. `usual_client`: who calls this, as far as one that says nothing of
-// itself is concerned.
-absl::Status Greet(grpc::ServerContextBase& context, const Speaker& self,
-                   absl::string_view usual_client);
+// The server's side of that.
+class Greeter {
+ public:
+  // `secret`: what callers must know; empty: nothing.
+  Greeter(Speaker self, absl::string_view secret);
+
+  // First in every call: says who answers, and refuses a client that speaks another protocol, or
+  // (UNAUTHENTICATED) does not know the secret. `usual_client`: who calls this, as far as one that
+  // says nothing of itself is concerned.
+  absl::Status Greet(grpc::ServerContextBase& context, absl::string_view usual_client) const;
+
+ private:
+  const Speaker self_;
+  const std::string self_text_;
+  const std::string secret_sha256_;  // Empty: none is asked for.
+};
 
 // Codes are the same in both; the message is kept, and so is what IsProtocolRefusal knows.
 // RESOURCE_EXHAUSTED may come with a time to try again in the trailing metadata, which these leave

@@ -93,6 +93,7 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
  public:
   explicit Impl(const TrackerServiceOptions& options)
       : options_(options),
+        greeter_(options.self, options.secret),
         core_(CoreOptions(options), Now()),
         tuners_({.noun = "tuner",
                  .way_out = "another process uses this name; end it, wait a minute until the "
@@ -164,6 +165,7 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   void AnswerOverdue(absl::Time now, Answers& answers);  // With the lock held.
 
   const TrackerServiceOptions options_;
+  const Greeter greeter_;
   std::unique_ptr<RpcServer> server_;
   std::thread timer_;
 
@@ -214,7 +216,7 @@ TrackerService::Impl::~Impl() {
 grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServerContext* context,
                                                             const v1::SynchronizeRequest* request,
                                                             v1::SynchronizeResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "worker"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "worker"); !fit.ok())
     return FinishNow(context, fit);
   // Parsed before the lock is taken: a large or malformed message must not hold up the others.
   const absl::StatusOr<WorkerReport> report = FromProto(*request);
@@ -269,7 +271,7 @@ absl::StatusOr<SyncReply> TrackerService::Impl::TakeReport(absl::Time now,
 grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
     grpc::CallbackServerContext* context, const v1::CollectResultsRequest* request,
     v1::CollectResultsResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok())
     return FinishNow(context, fit);
   // Before the lock, as in Synchronize.
   const absl::StatusOr<CollectRequest> parsed = FromProto(*request);
@@ -415,7 +417,7 @@ void TrackerService::Impl::AnswerOverdue(absl::Time now, Answers& answers) {
 grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerContext* context,
                                                            const v1::SubmitJobsRequest* request,
                                                            v1::SubmitJobsResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok())
     return FinishNow(context, fit);
   absl::StatusOr<std::vector<JobSpec>> jobs = JobsFromProto(*request);
   if (!jobs.ok()) return FinishNow(context, jobs.status());
@@ -440,7 +442,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerC
 grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerContext* context,
                                                            const v1::CancelJobsRequest* request,
                                                            v1::CancelJobsResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok())
     return FinishNow(context, fit);
   if (const absl::Status parsed = Validate(*request); !parsed.ok()) {
     return FinishNow(context, parsed);
@@ -463,7 +465,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerC
 grpc::ServerUnaryReactor* TrackerService::Impl::PutArtifact(grpc::CallbackServerContext* context,
                                                             const v1::PutArtifactRequest* request,
                                                             v1::PutArtifactResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "worker"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "worker"); !fit.ok())
     return FinishNow(context, fit);
   absl::Status status;
   {
@@ -484,7 +486,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::PutArtifact(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::GetArtifact(grpc::CallbackServerContext* context,
                                                             const v1::GetArtifactRequest* request,
                                                             v1::GetArtifactResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "worker"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "worker"); !fit.ok())
     return FinishNow(context, fit);
   std::shared_ptr<const std::string> bytes;
   {
@@ -501,7 +503,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::GetArtifact(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::ListWorkers(grpc::CallbackServerContext* context,
                                                             const v1::ListWorkersRequest* request,
                                                             v1::ListWorkersResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok())
     return FinishNow(context, fit);
   {
     const std::lock_guard lock(mutex_);
@@ -513,7 +515,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::ListWorkers(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServerContext* context,
                                                             const v1::DrainWorkerRequest* request,
                                                             v1::DrainWorkerResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok())
     return FinishNow(context, fit);
   Answers answers;
   absl::Status status;
@@ -536,7 +538,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::GetStatus(grpc::CallbackServerContext* context,
                                                           const v1::GetStatusRequest* request,
                                                           v1::GetStatusResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok())
     return FinishNow(context, fit);
   {
     const std::lock_guard lock(mutex_);

@@ -16,6 +16,7 @@ namespace burnish {
 
 struct TrackerServiceOptions {
   std::string listen = "localhost:0";  // "HOST:PORT", port 0 for any, or "unix:PATH".
+  std::string secret = "";             // Callers must know it (LoopbackSecret); empty: none.
   TrackerOptions core = {};            // `first_epoch` is set by the service.
   int64_t artifact_bytes_max = 256 << 20;
   absl::Duration hang_max = absl::Seconds(5);  // Of Synchronize and CollectResults.

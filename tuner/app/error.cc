@@ -156,6 +156,7 @@ ErrorCode ErrorCodeOf(const absl::Status& status) {
     case absl::StatusCode::kNotFound:
       return ErrorCode::kNoInputFile;
     case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
       return ErrorCode::kPermission;
     case absl::StatusCode::kResourceExhausted:
       return ErrorCode::kOutOfMemory;

@@ -57,7 +57,9 @@ absl::Status FarmError(const absl::Status& status, const std::string& tracker) {
     code = ErrorCode::kTrackerProtocol;
   }
   if (absl::IsNotFound(status)) code = ErrorCode::kNoWorker;
-  if (absl::IsPermissionDenied(status)) code = ErrorCode::kPermission;
+  if (absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status)) {
+    code = ErrorCode::kPermission;
+  }
   return WithError(status, code, tracker);
 }
 

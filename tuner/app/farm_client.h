@@ -67,7 +67,7 @@ struct DrainRight {
 };
 
 // One call each, which waits for at most `timeout`. Errors: B0701 no tracker is there, B0702
-// another version or something else answers, B0703 no such worker.
+// another version or something else answers, B0703 no such worker, B0904 no secret.
 class FarmClient {
  public:
   explicit FarmClient(std::string tracker, absl::Duration timeout = absl::Seconds(3))

@@ -67,6 +67,7 @@ MeasureMethod MethodFor(const Tuning& tuning) {
 ErrorCode SilenceCode(const absl::Status& health) {
   if (IsProtocolRefusal(health)) return ErrorCode::kTrackerProtocol;
   if (absl::IsPermissionDenied(health)) return ErrorCode::kTunerRefused;
+  if (absl::IsUnauthenticated(health)) return ErrorCode::kPermission;
   return absl::IsFailedPrecondition(health) ? ErrorCode::kNoMatchingWorker
                                             : ErrorCode::kTrackerUnreachable;
 }

@@ -63,6 +63,7 @@ class TunerService::Impl : public v1::Tuner::Service {
  public:
   explicit Impl(const TunerServiceOptions& options)
       : options_(options),
+        greeter_(options.self, options.secret),
         studies_(options.database, options.clock),
         upload_watch_(options.upload_silence_max) {}
   ~Impl() override;
@@ -101,6 +102,7 @@ class TunerService::Impl : public v1::Tuner::Service {
                      grpc::ServerWriter<v1::StudyUpdate>& writer);
 
   const TunerServiceOptions options_;
+  const Greeter greeter_;
   LocalStudies studies_;
   std::unique_ptr<RpcServer> server_;
   std::atomic<bool> stopping_ = false;
@@ -169,8 +171,7 @@ absl::StatusOr<StudySpec> TunerService::Impl::Receive(
 grpc::Status TunerService::Impl::SubmitStudy(grpc::ServerContext* context,
                                              grpc::ServerReader<v1::SubmitStudyRequest>* reader,
                                              v1::SubmitStudyResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   absl::StatusOr<StudySpec> spec = Receive(*context, *reader);
   if (!spec.ok()) return WithDetail(spec.status());
   absl::StatusOr<std::string> id = options_.host->Submit(*std::move(spec));
@@ -182,8 +183,7 @@ grpc::Status TunerService::Impl::SubmitStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::ResumeStudy(grpc::ServerContext* context,
                                              const v1::ResumeStudyRequest* request,
                                              v1::ResumeStudyResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());
   if (!id.ok()) return WithDetail(id.status());
   const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
@@ -200,8 +200,7 @@ grpc::Status TunerService::Impl::ResumeStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::CancelStudy(grpc::ServerContext* context,
                                              const v1::CancelStudyRequest* request,
                                              v1::CancelStudyResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());
   if (!id.ok()) return WithDetail(id.status());
   const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
@@ -217,8 +216,7 @@ grpc::Status TunerService::Impl::CancelStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::RetryStudy(grpc::ServerContext* context,
                                             const v1::RetryStudyRequest* request,
                                             v1::RetryStudyResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   const absl::StatusOr<std::string> id = FindRetried(*options_.database, request->what());
   if (!id.ok()) return WithDetail(id.status());
   const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
@@ -236,8 +234,7 @@ grpc::Status TunerService::Impl::RetryStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::GetStudy(grpc::ServerContext* context,
                                           const v1::GetStudyRequest* request,
                                           v1::GetStudyResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   const absl::StatusOr<StudyView> view = studies_.Get(request->study_id());
   if (!view.ok()) return WithDetail(view.status());
   *response->mutable_study() = ToProto(*view);
@@ -247,8 +244,7 @@ grpc::Status TunerService::Impl::GetStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::ListStudies(grpc::ServerContext* context,
                                              const v1::ListStudiesRequest* request,
                                              v1::ListStudiesResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   if (request->limit() < 1 || request->limit() > kListMax) {
     return {grpc::StatusCode::INVALID_ARGUMENT, "limit is out of its bounds"};
   }
@@ -267,8 +263,7 @@ grpc::Status TunerService::Impl::ListStudies(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::FindBest(grpc::ServerContext* context,
                                           const v1::FindBestRequest* request,
                                           v1::FindBestResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   const absl::StatusOr<BestQuery> query = FromProto(*request);
   if (!query.ok()) return WithDetail(query.status());
   const absl::StatusOr<BestAnswer> answer = options_.database->records->Best(*query);
@@ -280,8 +275,7 @@ grpc::Status TunerService::Impl::FindBest(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::QueryRecords(grpc::ServerContext* context,
                                               const v1::QueryRecordsRequest* request,
                                               v1::QueryRecordsResponse* response) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   const absl::StatusOr<RecordsQuestion> question = FromProto(*request);
   if (!question.ok()) return WithDetail(question.status());
   const absl::StatusOr<RecordsAnswer> answer = burnish::QueryRecords(*options_.database, *question);
@@ -295,8 +289,7 @@ grpc::Status TunerService::Impl::QueryRecords(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::WatchStudy(grpc::ServerContext* context,
                                             const v1::WatchStudyRequest* request,
                                             grpc::ServerWriter<v1::StudyUpdate>* writer) {
-  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
-    return ToGrpc(fit);
+  if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok()) return ToGrpc(fit);
   const Slot slot(watchers_, options_.watchers_max);
   if (!slot.ok()) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many watch already"};
   const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());

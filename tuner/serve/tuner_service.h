@@ -18,6 +18,7 @@ namespace burnish {
 
 struct TunerServiceOptions {
   std::string listen = "localhost:0";  // "HOST:PORT", port 0 for any, or "unix:PATH".
+  std::string secret = "";             // Callers must know it (LoopbackSecret); empty: none.
   // These three are not null and outlive the service.
   StudyHost* host = nullptr;
   const Database* database = nullptr;

@@ -193,9 +193,10 @@ void AgentClient::Impl::CallEnded(const Call* ended, const grpc::Status& status)
 
 void AgentClient::Impl::TakeFailure(const absl::Status& status, int64_t sequence) {
   if (absl::IsAborted(status)) return;  // A newer call of ours came first.
-  // The two that no further attempt can mend. Everything else is taken for a tracker that is away,
+  // Those that no further attempt can mend. Everything else is taken for a tracker that is away,
   // and tried for ever.
-  if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) {
+  if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status) ||
+      absl::IsUnauthenticated(status)) {
     LogError(absl::StrCat("the tracker refuses this worker: ", status.message()));
     refused_ = status;
     return;

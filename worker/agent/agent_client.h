@@ -49,7 +49,8 @@ class AgentClient {
   bool WaitUntilEmpty(absl::Duration timeout);
   // Until the tracker turns this worker away for good: FAILED_PRECONDITION, another process with
   // this worker id was started later, or the two speak no common protocol (IsProtocolRefusal);
-  // INVALID_ARGUMENT, the tracker does not understand it.
+  // INVALID_ARGUMENT, the tracker does not understand it; UNAUTHENTICATED, it asks for a secret
+  // (Greeter).
   // OK: the time was up.
   absl::Status WaitUntilRefused(absl::Duration timeout);
 
