@@ -2,7 +2,9 @@
 // with workers too. Each job's result must come out of the tuner's client exactly once.
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -168,6 +170,45 @@ TEST_F(RestartTest, AnAddressThatCannotBeHadIsSaidWithItsExitCode) {
       Start("tracker/tracker", {"--listen", "unix:/nonexistent/socket"});
   ASSERT_OK_AND_ASSIGN(const ExitInfo unavailable, third->Wait(kLong));
   EXPECT_EQ(unavailable.exit_code, 69);
+}
+
+TEST_F(RestartTest, AsksWhoCallsAtAPortOfThisMachineForTheUsersSecret) {
+  setenv("XDG_STATE_HOME", folder_->path().c_str(), /*overwrite=*/1);
+  tracker_ = Start("tracker/tracker", {"--listen", "localhost:0"});
+  ASSERT_OK_AND_ASSIGN(address_, tracker_->ReadLine(kLong));
+  EXPECT_EQ(GetStatus().worker_count(), 0);
+  TrackerClient own({.tracker = address_, .tuner_id = "tuner"});
+  ASSERT_THAT(own.Submit({{.id = "job", .kind = JobKind::kRun, .device_key = "cpu-sim"}}), IsOk());
+  // Another user has another file.
+  setenv("XDG_STATE_HOME", absl::StrCat(folder_->path(), "/other").c_str(), /*overwrite=*/1);
+  TrackerClient stranger({.tracker = address_, .tuner_id = "stranger"});
+  while (stranger.state().refused.ok()) std::this_thread::yield();
+  EXPECT_THAT(stranger.state().refused, StatusIs(absl::StatusCode::kUnauthenticated,
+                                                 ::testing::HasSubstr("of its own, user")));
+  setenv("XDG_STATE_HOME", folder_->path().c_str(), /*overwrite=*/1);
+  const std::unique_ptr<Child> workers = StartWorkers("w", /*execution_ms=*/"0");
+  EXPECT_THAT(own.Collect(kLong), ::testing::SizeIs(1));
+  // A file that others can read is no secret.
+  ASSERT_EQ(chmod(absl::StrCat(folder_->path(), "/burnish/loopback-secret").c_str(), 0644), 0);
+  const std::unique_ptr<Child> open = Start("tracker/tracker", {"--listen", "localhost:0"});
+  ASSERT_OK_AND_ASSIGN(const ExitInfo exit, open->Wait(kLong));
+  EXPECT_EQ(exit.exit_code, 77);
+  EXPECT_THAT(exit.stderr_bytes, ::testing::HasSubstr("chmod 600"));
+  unsetenv("XDG_STATE_HOME");
+}
+
+TEST_F(RestartTest, ListensOnASocketOfItsUserWhereNothingIsSaid) {
+  setenv("XDG_RUNTIME_DIR", folder_->path().c_str(), /*overwrite=*/1);
+  tracker_ = Start("tracker/tracker", {});
+  ASSERT_OK_AND_ASSIGN(address_, tracker_->ReadLine(kLong));
+  EXPECT_EQ(address_, absl::StrCat("unix:", folder_->path(), "/burnish/tracker.sock"));
+  EXPECT_EQ(GetStatus().worker_count(), 0);
+  // A second one does not take the place of the first.
+  const std::unique_ptr<Child> second = Start("tracker/tracker", {});
+  ASSERT_OK_AND_ASSIGN(const ExitInfo exit, second->Wait(kLong));
+  EXPECT_EQ(exit.exit_code, 69);
+  EXPECT_EQ(GetStatus().worker_count(), 0);
+  unsetenv("XDG_RUNTIME_DIR");
 }
 
 TEST_F(RestartTest, ListensBeyondThisMachineOnlyWhereItIsWrittenOut) {

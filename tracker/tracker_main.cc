@@ -11,12 +11,15 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/logging.h"
 #include "base/secret.h"
+#include "base/status_macros.h"
 #include "base/stop_signals.h"
 #include "proto/door.h"
 #include "proto/farm_secrets.h"
@@ -28,7 +31,7 @@ namespace burnish {
 namespace {
 
 struct Flags {
-  std::string listen = "localhost:7171";
+  std::string listen;
   int64_t artifact_mib = 256;
   double lease_seconds = 15;
   std::string log_level = "info";
@@ -53,6 +56,18 @@ int FailOutput(bool json) {
               json);
 }
 
+// Where to listen: as the flag says, else on a socket of this user; and the secret that callers
+// there must know.
+absl::StatusOr<std::pair<std::string, std::string>> FindDoor(const Flags& flags) {
+  std::string listen = flags.listen;
+  if (listen.empty()) {
+    ASSIGN_OR_RETURN(listen, UserSocket("tracker"));
+  }
+  RETURN_IF_ERROR(CheckDoor(listen, Door::kListen, flags.insecure));
+  ASSIGN_OR_RETURN(std::string secret, LoopbackSecret(listen));
+  return std::pair(std::move(listen), std::move(secret));
+}
+
 int Serve(const Flags& flags) {
   const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
   if (!level.ok()) {
@@ -63,19 +78,21 @@ int Serve(const Flags& flags) {
                  .hint = "tracker --help"},
                 flags.json);
   }
-  if (const absl::Status door = CheckDoor(flags.listen, Door::kListen, flags.insecure);
-      !door.ok()) {
-    return Fail(EX_USAGE,
-                {.number = kUsageError,
-                 .message = std::string(door.message()),
+  const auto door = FindDoor(flags);
+  if (!door.ok()) {
+    const bool is_denied = absl::IsPermissionDenied(door.status());
+    return Fail(is_denied ? EX_NOPERM : EX_USAGE,
+                {.number = is_denied ? kPermissionError : kUsageError,
+                 .message = std::string(door.status().message()),
                  .where = "--listen",
-                 .hint = "an address such as localhost:7171"},
+                 .hint = "an address such as unix:/run/tracker.sock or localhost:7171"},
                 flags.json);
   }
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "tracker"});
   const StopSignals signals;  // Before there are other threads.
-  TrackerServiceOptions options{.listen = flags.listen,
+  TrackerServiceOptions options{.listen = door->first,
+                                .secret = door->second,
                                 .artifact_bytes_max = flags.artifact_mib << 20,
                                 .require_identity = flags.require_identity};
   const absl::StatusOr<std::string> secret =
@@ -112,11 +129,11 @@ int Serve(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Moves jobs from tuners to workers.\n\nExample: tracker --listen localhost:7171",
+  CLI::App app("Moves jobs from tuners to workers.\n\nExample: tracker --listen unix:tracker.sock",
                "tracker");
   app.set_version_flag("--version", VersionLine(ThisVersion("tracker")));
-  app.add_option("--listen", flags.listen, "HOST:PORT (port 0: any) or unix:PATH")
-      ->capture_default_str();
+  app.add_option("--listen", flags.listen,
+                 "HOST:PORT (port 0: any) or unix:PATH; default: a socket of this user");
   app.add_flag("--insecure", flags.insecure,
                "listen beyond this machine, where everybody who can connect is trusted");
   app.add_flag("--require-identity", flags.require_identity,

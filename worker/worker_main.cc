@@ -186,6 +186,25 @@ int FailUsage(absl::string_view message, const char* where = "") {
                          .hint = "worker --help"});
 }
 
+// The tracker has turned this worker away for good.
+int FailRefused(const absl::Status& refused, const std::string& tracker) {
+  ProgramError error{.number = kUnavailableError,
+                     .message = std::string(refused.message()),
+                     .where = tracker,
+                     .hint = "tuner workers shows what the tracker knows of it"};
+  if (IsProtocolRefusal(refused)) {
+    error.number = kTrackerProtocolError;
+    error.hint = "use programs of one version, or of neighbouring ones";
+    return Fail(EX_PROTOCOL, error);
+  }
+  if (absl::IsUnauthenticated(refused)) {
+    error.number = kPermissionError;
+    error.hint = "";  // The message says it.
+    return Fail(EX_NOPERM, error);
+  }
+  return Fail(EX_UNAVAILABLE, error);
+}
+
 int Serve(const Flags& flags) {
   const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
   if (!level.ok()) return FailUsage(level.status().message(), "--log-level");
@@ -248,15 +267,7 @@ int Serve(const Flags& flags) {
   LogInfo(absl::StrCat("worker ", identity.worker_id, " serves ", flags.tracker));
   while (signals.Wait(kPollInterval) == 0) {
     const absl::Status refused = client.WaitUntilRefused(absl::ZeroDuration());
-    if (!refused.ok()) {
-      const bool is_protocol = IsProtocolRefusal(refused);
-      return Fail(is_protocol ? EX_PROTOCOL : EX_UNAVAILABLE,
-                  {.number = is_protocol ? kTrackerProtocolError : kUnavailableError,
-                   .message = std::string(refused.message()),
-                   .where = flags.tracker,
-                   .hint = is_protocol ? "use programs of one version, or of neighbouring ones"
-                                       : "tuner workers shows what the tracker knows of it"});
-    }
+    if (!refused.ok()) return FailRefused(refused, flags.tracker);
   }
   LogInfo("finishing what runs; another signal ends it");
   client.Leave();

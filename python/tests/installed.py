@@ -269,7 +269,7 @@ def test_nothing_outlives_python():
 
 
 def test_a_daemon_tunes():
-    daemon = subprocess.Popen([os.path.join(SCRIPTS, "tuner"), "serve", "--listen", "localhost:0",
+    daemon = subprocess.Popen([os.path.join(SCRIPTS, "tuner"), "serve", "--listen", "unix:tuner.sock",
                                "--db", "daemon.db", "--json"], stdout=subprocess.PIPE, text=True)
     try:
         server = re.search(r'"address":"([^"]+)"', daemon.stdout.readline())[1]

@@ -84,7 +84,7 @@ def studies_of(database):
 def test_on_a_farm():
     with folder_of_programs() as (folder, programs):
         database = os.path.join(folder, "farm.db")
-        with programs.daemon(programs.tracker, "--listen", "localhost:0") as tracker:
+        with programs.daemon(programs.tracker, "--listen", f"unix:{folder}/tracker.sock") as tracker:
             with programs.worker_of(tracker.address, "--build", "1", "--run", "cpu", "--id", "one",
                                     "--lock-folder", folder, "--drain-seconds", "1"):
                 tuned(database, tune=f"farm:{tracker.address}")

@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                        .running_max = options.running_max});
   absl::StatusOr<std::unique_ptr<TunerService>> service =
       TunerService::Start({.listen = options.listen,
+                           .secret = options.secret,
                            .host = daemon->host_.get(),
                            .database = options.database,
                            .clock = options.clock,

@@ -24,6 +24,7 @@ struct DaemonOptions {
   const Database* database = nullptr;  // Not null, outlives the daemon.
   const Clock* clock = nullptr;        // Not null, outlives the daemon.
   std::string listen = {};             // HOST:PORT (port 0: any) or unix:PATH.
+  std::string secret = {};             // Callers must know it (LoopbackSecret); empty: none.
   std::string tracker = {};            // Address; empty: a farm on this machine.
   MachineRowOptions row = {};          // Of what measures; `tracker` is taken from above.
   std::string models_folder = {};      // Of model files that were sent; made when one comes.

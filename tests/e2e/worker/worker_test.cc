@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <variant>
@@ -175,6 +176,18 @@ TEST_F(WorkerTest, TakesJobsFromAnotherMachineOnlyWhereItIsWrittenOut) {
   const std::unique_ptr<Child> open = Start("worker/worker", written_out);
   // It goes on, and tries to reach that tracker.
   EXPECT_THAT(open->Wait(absl::Milliseconds(500)), StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
+TEST_F(WorkerTest, EndsAtATrackerWhoseUsersSecretItDoesNotKnow) {
+  setenv("XDG_STATE_HOME", folder_.path().c_str(), /*overwrite=*/1);
+  const std::unique_ptr<Child> tracker = Start("tracker/tracker", {"--listen", "127.0.0.1:0"});
+  ASSERT_OK_AND_ASSIGN(const std::string address, tracker->ReadLine(kLong));
+  setenv("XDG_STATE_HOME", absl::StrCat(folder_.path(), "/other").c_str(), /*overwrite=*/1);
+  ASSERT_OK_AND_ASSIGN(const ExitInfo exit,
+                       RunWorker({"--tracker", address, "--run", "cpu", "--calibration", "table"}));
+  EXPECT_EQ(exit.exit_code, EX_NOPERM);
+  EXPECT_THAT(exit.stderr_bytes, AllOf(HasSubstr("B0904"), HasSubstr("loopback-secret")));
+  unsetenv("XDG_STATE_HOME");
 }
 
 TEST_F(WorkerTest, JobsGoFromTunerToRunnerAndTheirResultsBack) {

@@ -24,11 +24,12 @@ class ServeCommand : public Command {
   std::string name() const override { return "serve"; }
   std::string summary() const override { return "runs studies for clients, as a daemon"; }
   std::string example() const override {
-    return "tuner serve --listen localhost:7272 --tracker farm:7171 --db studies.db\n"
-           "tuner submit --task resnet50 --server localhost:7272 --detach";
+    return "tuner serve --listen unix:tuner.sock --tracker farm:7171 --db studies.db\n"
+           "tuner submit --task resnet50 --server unix:tuner.sock --detach";
   }
   void AddOptions(CommandOptions& options) override {
-    options.Value("--listen", "ADDR", &listen_, "HOST:PORT (port 0: any) or unix:PATH");
+    options.Value("--listen", "ADDR", &listen_,
+                  "HOST:PORT (port 0: any) or unix:PATH; default: a socket of this user");
     options.Flag("--insecure", &insecure_,
                  "listen beyond this machine, where everybody who can connect is trusted");
     options.Value("--studies", "N", &running_max_, 1, 64, "at the same time; others wait in line");
@@ -40,8 +41,18 @@ class ServeCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
+    if (listen_.empty()) {
+      const absl::StatusOr<std::string> socket = UserSocket("tuner");
+      RETURN_IF_ERROR(WithError(socket.status(), ErrorCode::kPermission, "--listen"));
+      listen_ = *socket;
+    }
     RETURN_IF_ERROR(
         WithError(CheckDoor(listen_, Door::kListen, insecure_), ErrorCode::kUsage, "--listen"));
+    const absl::StatusOr<std::string> secret = LoopbackSecret(listen_);
+    RETURN_IF_ERROR(WithError(
+        secret.status(),
+        absl::IsPermissionDenied(secret.status()) ? ErrorCode::kPermission : ErrorCode::kSettings,
+        listen_, "or --listen unix:PATH, which needs none"));
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kMake));
     // A process of its own per study: it needs a database that others can open, too.
@@ -56,6 +67,7 @@ class ServeCommand : public Command {
         Daemon::Start({.database = &database,
                        .clock = &context.clock(),
                        .listen = listen_,
+                       .secret = *secret,
                        .tracker = context.settings().Get("tracker"),
                        .row = context.RowOptions(/*tracker=*/""),
                        .models_folder = absl::StrCat(DatabasePath(database.url), ".models"),
@@ -85,7 +97,7 @@ class ServeCommand : public Command {
     return absl::OkStatus();
   }
 
-  std::string listen_ = "localhost:7272";
+  std::string listen_;
   bool insecure_ = false;
   int64_t running_max_ = 4;
   int64_t model_mib_ = 1024;
