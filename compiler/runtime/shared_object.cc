@@ -21,6 +21,15 @@ RuntimeStatus Protect(std::span<uint8_t> image, const ElfSegment& segment, int p
   return ErrnoStatus("protecting machine code", errno);
 }
 
+// At once, where the kernel can (Linux 5.14): a fault for each page that is copied to takes a
+// quarter of the load.
+void Populate(std::span<uint8_t> image, const ElfSegment& segment, uint64_t page_bytes) {
+#ifdef MADV_POPULATE_WRITE
+  const uint64_t first = segment.address / page_bytes * page_bytes;
+  madvise(image.data() + first, segment.address + segment.file_bytes - first, MADV_POPULATE_WRITE);
+#endif
+}
+
 }  // namespace
 
 RuntimeOr<SharedObject> SharedObject::Load(std::span<const uint8_t> elf) {
@@ -41,6 +50,7 @@ RuntimeOr<SharedObject> SharedObject::Load(std::span<const uint8_t> elf) {
       layout.size_bytes());
   for (const ElfSegment& segment : layout.segments()) {
     RUNTIME_RETURN_IF_ERROR(Protect(image, segment, PROT_READ | PROT_WRITE, page_bytes));
+    Populate(image, segment, page_bytes);
   }
   RUNTIME_ASSIGN_OR_RETURN(object.functions_, layout.Place(elf, image));
   for (auto& [name, address] : object.functions_) {
