@@ -41,6 +41,13 @@ Elf64_Phdr SegmentOf(uint32_t type, uint32_t flags, uint64_t offset, uint64_t ad
           .p_align = alignment};
 }
 
+// As the C library's loader looks names up: what it would find, ours must refuse.
+uint32_t GnuHash(const std::string& name) {
+  uint32_t hash = 5381;
+  for (const char character : name) hash = hash * 33 + static_cast<uint8_t>(character);
+  return hash;
+}
+
 template <typename T>
 void Put(const std::vector<T>& values, uint64_t offset, uint64_t bytes_max,
          std::vector<uint8_t>& file) {
@@ -81,12 +88,16 @@ ElfForTests::ElfForTests(std::span<const uint8_t> code) : code_(code.begin(), co
   };
   names = {"", "burnish_kernel_0", "burnish_pack_0"};
   symbols = {Elf64_Sym{}, function(1, kCodeAddress), function(18, kCodeAddress + kCodeBytes / 2)};
+  // Of one bucket and a filter that lets all pass; the last hash of the chain is odd.
   hash = {/*buckets=*/1,
           /*first=*/1,
           /*bloom words=*/1,
-          /*shift=*/26,      ~0U, ~0U,
+          /*shift=*/26,
+          ~0U,
+          ~0U,
           /*bucket=*/1,
-          /*chain=*/2,       3};
+          GnuHash(names[1]) & ~1U,
+          GnuHash(names[2]) | 1};
   relocations = {{.r_offset = kDataAddress + kPointerOffset,
                   .r_info = ELF64_R_INFO(0, kRelative),
                   .r_addend = kSymbolsAt}};

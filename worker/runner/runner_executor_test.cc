@@ -290,7 +290,10 @@ TEST_F(RunnerExecutorTest, FilesOfARunCannotBeChangedBeyondTheOutputs) {
 std::string ArtifactWithCodeOnLoad(bool is_split) {
   ElfForTests elf(CodeThatExits(99));
   if (is_split) {
+    // At the offset the table ends at once; at the address it names a constructor.
     elf.segments[ElfForTests::kDynamic].p_offset = 0x200;
+    elf.dynamic.insert(elf.dynamic.begin(),
+                       {.d_tag = DT_INIT, .d_un = {.d_ptr = elf.symbols[1].st_value}});
   } else {
     elf.symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
   }
