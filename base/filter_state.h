@@ -7,10 +7,11 @@
 
 namespace burnish {
 
-// Set by EnterSandbox alone, once the kernel has taken the filter of system calls. Filters stay.
-inline std::atomic<bool> system_calls_are_filtered = false;
+// Set by EnterSandbox alone, once the kernel has taken the filter for code of candidates. Filters
+// stay.
+inline std::atomic<bool> code_may_be_foreign = false;
 
-inline bool SystemCallsAreFiltered() { return system_calls_are_filtered.load(); }
+inline bool CodeMayBeForeign() { return code_may_be_foreign.load(); }
 
 }  // namespace burnish
 

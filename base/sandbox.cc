@@ -316,11 +316,10 @@ std::string EnterSandbox(const SandboxOptions& options) {
   if (!denies_by_default && !RestrictFiles(options.writable_folder)) {
     AddMissing("Landlock", missing);
   }
-  if (denies_by_default ? DenyByDefault() : AllowByDefault()) {
-    system_calls_are_filtered = true;
-  } else {
-    AddMissing("seccomp", missing);
-  }
+  const bool is_filtered = denies_by_default ? DenyByDefault() : AllowByDefault();
+  if (!is_filtered) AddMissing("seccomp", missing);
+  // A compiler's process has no business with candidates' code.
+  if (is_filtered && options.profile == SandboxOptions::Profile::kRun) code_may_be_foreign = true;
   return missing;
 }
 

@@ -109,7 +109,7 @@ RuntimeOr<SealedArtifact> Artifact::Read(std::span<const uint8_t> bytes) {
 }
 
 RuntimeOr<std::unique_ptr<Artifact>> Artifact::Map(SealedArtifact sealed, CodeOrigin origin) {
-  if (origin == CodeOrigin::kCandidate && !SystemCallsAreFiltered()) {
+  if (origin == CodeOrigin::kCandidate && !CodeMayBeForeign()) {
     return RuntimeStatus(RuntimeCode::kFailedPrecondition,
                          "the code of a candidate is mapped in the sandbox alone, and this process "
                          "filters no system calls");

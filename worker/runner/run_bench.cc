@@ -35,17 +35,17 @@ std::span<const uint8_t> BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-absl::StatusOr<UniqueFd> MakeMemoryFile(const char* name) {
+absl::StatusOr<UniqueFd> MakeMemoryFile(const char* name, unsigned int flags = 0) {
   // Memory with a descriptor: runner and checker see the same pages, nothing is copied through
   // pipes, and nothing is left behind whoever is killed.
-  const int descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int descriptor = memfd_create(name, MFD_CLOEXEC | flags);
   if (descriptor < 0) return absl::ErrnoToStatus(errno, "memory file");
   return UniqueFd(descriptor);
 }
 
 // Random-normal floats: what cold constants read. Once for all candidates.
 absl::StatusOr<UniqueFd> MakeArena(int64_t size_bytes) {
-  ASSIGN_OR_RETURN(UniqueFd file, MakeMemoryFile("burnish-cold-constants"));
+  ASSIGN_OR_RETURN(UniqueFd file, MakeMemoryFile("burnish-cold-constants", MFD_ALLOW_SEALING));
   const TensorSpec values{.type = ElementType::kF32, .shape = {size_bytes / 4}, .strides = {1}};
   // Values do not matter, but must be ordinary ones: zeros or denormals would change the time of an
   // instruction or of a branch on data.
