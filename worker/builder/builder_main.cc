@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/frame.h"
 #include "base/measuring_watch.h"
@@ -48,6 +49,7 @@ void WarmUp(CandidateCompiler& compiler) {
 // The folder becomes the own user's, and where this process is: that user may have no right to the
 // folders on the way there.
 absl::Status EnterAsOwnUser(const std::string& folder) {
+  Clock::Real();  // Opens a page that its environment names; see base/pace_page.h.
   if (chdir(folder.c_str()) != 0) return absl::ErrnoToStatus(errno, folder);
   if (geteuid() == 0 && MayBecomeOwnUser() && chown(".", kOwnUser, kOwnUser) != 0) {
     return absl::ErrnoToStatus(errno, folder);
