@@ -2,11 +2,15 @@
 
 #include <signal.h>
 
+#include <cstdlib>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/oom_kills.h"
+#include "base/pace_page.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
 
@@ -23,6 +27,17 @@ absl::Duration TimeoutOf(const CompileRequest& request) {
                       static_cast<int64_t>(request.items.size());
 }
 
+// What of this process's environment the builder works with. Whoever takes one of its children over
+// reads its environment, where others keep keys.
+std::vector<std::string> EnvironmentOfBuilder() {
+  std::vector<std::string> environment;
+  for (const char* name : {"LD_LIBRARY_PATH", "TMPDIR", kPaceVariable}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr) environment.push_back(absl::StrCat(name, "=", value));
+  }
+  return environment;
+}
+
 }  // namespace
 
 BuilderClient::BuilderClient(BuilderClientOptions options) : options_(std::move(options)) {}
@@ -36,7 +51,8 @@ BuilderClient::~BuilderClient() {
 }
 
 absl::Status BuilderClient::Start() {
-  ChildOptions child = {.program = options_.program};
+  ChildOptions child = {
+      .program = options_.program, .extra_env = EnvironmentOfBuilder(), .empty_environment = true};
   if (!options_.measuring_folder.empty()) {
     child.args = {"--stand-aside", options_.measuring_folder};
   }

@@ -1,4 +1,6 @@
 // The builder program as its clients see it.
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <span>
 #include <sstream>
@@ -86,6 +88,29 @@ TEST(BuilderTest, ArtifactLoadsAndIsNamedByItsHash) {
   ASSERT_THAT((*artifact)->manifest().kernels, SizeIs(1));
   EXPECT_TRUE((*artifact)->manifest().kernels[0].pack.has_value());
   EXPECT_NE((*artifact)->pack(0), nullptr);
+}
+
+// As the kernel sees it: of the variables of this process it has none that it does not work with.
+TEST(BuilderTest, EnvironmentIsNotTheBuilders) {
+  setenv("BURNISH_TEST_SECRET", "secret", 1);
+  BuilderClient client;
+  ASSERT_OK_AND_ASSIGN(const CompileReply reply, client.Build(Request({Conv()})));
+  int builder_count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream children(task.path() / "children");
+    for (int pid = 0; children >> pid;) {
+      const std::string proc = "/proc/" + std::to_string(pid);
+      std::string name;
+      std::getline(std::ifstream(proc + "/comm"), name);
+      if (name != "builder") continue;
+      ++builder_count;
+      std::stringstream environment;
+      environment << std::ifstream(proc + "/environ").rdbuf();
+      EXPECT_THAT(environment.str(), Not(HasSubstr("BURNISH_TEST_SECRET")));
+    }
+  }
+  EXPECT_EQ(builder_count, 1);
+  unsetenv("BURNISH_TEST_SECRET");
 }
 
 // Input, what packing writes (weights, then the bias as it is), output.
