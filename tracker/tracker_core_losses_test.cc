@@ -212,7 +212,11 @@ TEST_F(LossesTest, JobOverWhichTwoDaemonsDiedIsParkedAndGoesToNoThird) {
     core_->CallBroke(now_, worker, sequence_);
     Advance(absl::Milliseconds(500));
   };
-  const auto restarted = [this](const std::string& worker) { Idle(worker, 2); };
+  const auto restarted = [this](const std::string& worker) {
+    WorkerReport report = Report(worker, /*incarnation=*/2);
+    report.leaving = true;  // Else it would try the job again itself.
+    Send(report);
+  };
   for (const auto& die :
        std::vector<std::function<void(const std::string&)>>{silent, closed, restarted}) {
     Restart({});

@@ -460,6 +460,10 @@ bool TrackerModel::IsHeldByWorker(const std::string& job_id) const {
 bool TrackerModel::IsWaiting(const Job& job) const {
   if (job.done || job.unsure || job.held_back || IsHeldByWorker(job.spec.id)) return false;
   if (now_ <= job.paused_until || AwaitsVerdict(job)) return false;
+  // Given up in this very event, perhaps.
+  if (DeadCount(job) >= options_.deaths_max || RefuserCount(job) >= options_.refusals_max) {
+    return false;
+  }
   return HoldingOf(job.spec.id) == nullptr;
 }
 
