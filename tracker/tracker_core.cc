@@ -194,7 +194,7 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   int64_t bytes = 0;
   for (auto result = tuner.results.upper_bound(seen); result != tuner.results.end(); ++result) {
     const TrackedJob& job = *result->second;
-    if (const auto* payload = std::get_if<std::string>(&job.outcome)) bytes += payload->size();
+    bytes += job.byte_count;
     const bool fits = bytes <= options_.result_bytes_per_reply_max &&
                       static_cast<int>(collected.results.size()) < options_.results_per_reply_max;
     if (!fits && !collected.results.empty()) break;  // At least one, however large.

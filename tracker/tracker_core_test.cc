@@ -725,6 +725,43 @@ TEST_F(TrackerCoreTest, RepliesAreBounded) {
   EXPECT_THAT(Collect({"a", "b"}), SizeIs(1));
 }
 
+// Else neither side could ever read what the other says, and both would say it again.
+TEST_F(TrackerCoreTest, AnswersHaveRoomForAFewLargeThingsAtATime) {
+  constexpr int kCount = 5;
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < kCount; ++i) {
+    jobs.push_back(RunSpec(absl::StrCat("job", i)));
+    jobs.back().payload = std::string(JobSpec::kPayloadBytesMax, 'x');
+  }
+  Submit(jobs);
+  WorkerReport report = Report("w");
+  report.slots.resize(kCount, report.slots[0]);
+  int begun_count = 0;
+  for (int round = 0; round < kCount && begun_count < kCount; ++round) {
+    const SyncReply reply = Send(report);
+    EXPECT_TRUE(reply.urgent);
+    int sent_count = 0;
+    for (int i = 0; i < kCount; ++i) {
+      ASSERT_TRUE(reply.orders.slots[i].lease.has_value());
+      if (!reply.orders.slots[i].job.has_value()) continue;
+      report.slots[i].executing = reply.orders.slots[i].lease;
+      ++sent_count;
+    }
+    EXPECT_LE(sent_count, 2);
+    begun_count += sent_count;
+    report.sequence = ++sequence_;
+  }
+  EXPECT_EQ(begun_count, kCount);
+  const ArtifactMissing missing{
+      .sha256 = std::vector<std::string>(ArtifactMissing::kCountMax, std::string(32, 'm'))};
+  for (int i = 0; i < kCount; ++i) {
+    report.slots[i].results = {{.lease = *report.slots[i].executing, .outcome = missing}};
+    report.slots[i].executing.reset();
+  }
+  Send(report);
+  EXPECT_THAT(Collect(), SizeIs(4)) << "half a MiB each";
+}
+
 // ---- Matching ----
 
 TEST_F(TrackerCoreTest, JobThatNoWorkerCanDoSaysWhatIsMissing) {

@@ -24,6 +24,9 @@ bool IsFault(const HeldResult& result) {
 // nine years.
 constexpr int64_t kEpochBelievedMax = int64_t{1} << 48;
 
+// Of the jobs in one answer, where it has more than one: as a tuner's batch has (client_core.cc).
+constexpr size_t kPayloadBytesPerAnswer = 2 << 20;
+
 // More leases than one tracker gives in years, and so few that two trackers' numbers, which begin
 // anywhere, hardly ever meet.
 constexpr int64_t kEpochsPerLife = int64_t{1} << 40;
@@ -500,8 +503,18 @@ SyncReply TrackerCore::MakeOrders(const WorkerState& worker) {
                              .draining = worker.draining,
                              .lease_duration = options_.lease_duration},
                   .urgent = worker.draining != worker.told_draining};
+  size_t bytes = 0;
   for (const SlotState& slot : worker.slots) {
-    reply.orders.slots.push_back(MakeSlotOrders(worker, slot, reply.urgent));
+    SlotOrders& orders =
+        reply.orders.slots.emplace_back(MakeSlotOrders(worker, slot, reply.urgent));
+    if (!orders.job.has_value()) continue;
+    // Else the answer might be larger than a message may be, and so would be the next. The others
+    // get theirs when the first have begun: the worker calls again at once.
+    if (bytes > 0 && bytes + orders.job->payload.size() > kPayloadBytesPerAnswer) {
+      orders.job.reset();
+    } else {
+      bytes += orders.job->payload.size();
+    }
   }
   return reply;
 }
