@@ -71,8 +71,9 @@ class Assembler {
     const auto arguments = static_cast<int32_t>(call.arguments.size());
     return parameter < arguments ? call.arguments[parameter] : call.results[parameter - arguments];
   }
+  // Regions decide where whole allocations lie: a part of what a branch gives lies in the result.
   ValueId AllocationOf(ValueId value) const {
-    return model_.storage.places[control_.Home(value)].allocation;
+    return control_.Home(model_.storage.places[value].allocation);
   }
   std::vector<bool> StepFlags() const;
 

@@ -281,6 +281,11 @@ void LowerAlignment(const Graph& graph, const std::vector<ControlRegion>& region
       alignment(choice.first) = alignment(choice.second) = alignment(choice.result);
     }
   }
+  // Parts and reshapes lie in the memory of these.
+  for (ValuePlace& place : storage.places) {
+    place.storage.alignment_bytes =
+        std::min(place.storage.alignment_bytes, alignment(place.allocation));
+  }
 }
 
 std::vector<StepRange> StepRanges(const std::vector<ControlRegion>& regions, const Fusion& fusion,

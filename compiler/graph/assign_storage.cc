@@ -109,6 +109,12 @@ class Assigner {
     return node.op == op ? &node : nullptr;
   }
 
+  // Whether `v` is made in the same body as the group's values.
+  bool IsMadeWith(ValueId v, const FusedGroup& group) const {
+    const FusedGroup& maker = fusion_.groups[fusion_.group_of[graph_.value(v).producer]];
+    return maker.region == group.region && maker.body == group.body;
+  }
+
   void CollectDemands() {
     for (const GraphNode& node : graph_.nodes) {
       const bool pool = node.op == "max_pool" || node.op == "average_pool";
@@ -235,6 +241,8 @@ class Assigner {
     const ValueId to = reshape->outputs[0];
     // A value with a border around it is not contiguous, and one in a view has its place already.
     if (!IsInner(from) || in_view_[from] || !demands_[from].empty()) return;
+    // What a body of control flow makes has memory only while that body runs.
+    if (!IsMadeWith(from, fusion_.groups[g])) return;
     if ((!in_view_[to] && !is_result_[to]) || !IsContiguous(to)) return;
     LieAt(to, from);
     in_view_[from] = true;
