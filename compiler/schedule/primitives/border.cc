@@ -2,6 +2,7 @@
 // disappears, and its readers read X, border included. Who writes X writes the border.
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/ir/expr_kinds.h"
 #include "compiler/schedule/primitives/primitives.h"
 #include "compiler/schedule/rewrite.h"
 
@@ -14,10 +15,26 @@ struct Padding {
   double value = 0;
 };
 
+// Whether EvalInt knows the condition: a choice by what a tensor holds is no padding, whatever it
+// chooses from.
+bool IsOfIndices(const Expr& condition) {
+  bool is_known = true;
+  VisitExpr(condition, [&is_known](const ExprNode& e) {
+    const bool is_leaf = e.kind == ExprKind::kIntImm || e.kind == ExprKind::kVar;
+    const bool is_exact =
+        !DividesIntegers(e.kind) || (IsConstInt(e.operands[1]) && !IsInt(e.operands[1], 0));
+    is_known =
+        is_known && !IsFloat(e.dtype) && is_exact &&
+        (is_leaf || e.kind == ExprKind::kNot || e.kind == ExprKind::kNeg || IsBinary(e.kind));
+  });
+  return is_known;
+}
+
 absl::StatusOr<Padding> Recognize(const Program& program, const Block& block, BufferId source) {
   const Expr& e = block.step;
   if (!block.reduction.empty() || block.finish != nullptr || e->kind != ExprKind::kSelect ||
-      e->operands[1]->kind != ExprKind::kLoad || e->operands[1]->id != source ||
+      !IsOfIndices(e->operands[0]) || e->operands[1]->kind != ExprKind::kLoad ||
+      e->operands[1]->id != source ||
       (e->operands[2]->kind != ExprKind::kFloatImm && e->operands[2]->kind != ExprKind::kIntImm)) {
     return Refuse(block.name, " is not (inside ? ", program.buffers[source].name, "[..] : value)");
   }

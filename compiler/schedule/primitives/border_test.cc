@@ -52,6 +52,18 @@ block Y(h in 12) {
 }
 )";
 
+const char kThresholdText[] = R"(program/1 threshold
+input X: f32[10]
+output Y: f32[10]
+temp P: f32[10]
+block P(h in 10) {
+  step P[h] = 1.0 < X[h] ? X[h] : 0.0
+}
+block Y(h in 10) {
+  step Y[h] = P[h]
+}
+)";
+
 const char kGoodText[] = R"(program/1 pad
 input X: f32[10]
 output Y: f32[12]
@@ -148,6 +160,10 @@ TEST(BorderTest, IllegalUsesAreRefusedWithAReason) {
        .step = "border@1 P->W",
        .reason = "is not (inside ? W[..] : value)",
        .program_text = kConvText},
+      {.before = "",
+       .step = "border@1 P->X",
+       .reason = "is not (inside ? X[..] : value)",
+       .program_text = kThresholdText},
       {.before = "",
        .step = "border@1 P->X",
        .reason = "does not write its elements in order",
