@@ -16,7 +16,7 @@
 namespace burnish {
 namespace {
 
-constexpr int kOperandsMax = 8;  // The greatest rank of a tensor.
+constexpr int kOperandsMax = 24;  // The greatest rank of a tensor.
 
 // A tree and its height.
 struct Tree {

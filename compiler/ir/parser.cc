@@ -19,7 +19,7 @@ namespace {
 // deep nests (the parser recurses), tables. Guesses at what no real workload needs; nothing was
 // tuned. Shapes as in the verifier's declarations.
 constexpr size_t kTextBytesMax = 4 << 20;
-constexpr size_t kRankMax = 8;
+constexpr size_t kRankMax = 24;
 constexpr int64_t kExtentMax = int64_t{1} << 31;
 constexpr int64_t kElementsMax = int64_t{1} << 40;
 constexpr int kTreeDepthMax = 200;

@@ -286,7 +286,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{WithLine("input Z: f32[2147483649]"), "got '2147483649', want a dimension"},
         BadText{WithLine("input Z: f32[99999999999999999999]"), "want a dimension"},
         BadText{WithLine("input Z: f32[2147483648, 1024]"), "want a buffer of fewer than 2^40"},
-        BadText{WithLine("input Z: f32[1,1,1,1,1,1,1,1,1]"), "want at most 8 dimensions"},
+        BadText{WithLine("input Z: f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"),
+                "want at most 24 dimensions"},
         BadText{WithLine("input Z: f32[4] border [] 0.0"), "got ']', want '('"},
         BadText{WithLine("input Z: f32[4] border [(1, -1)] 0.0"), "want a border in [0,"},
         BadText{WithLine("input Z: f32[4] strides [1, 2]"), "buffer Z: got 2 strides"},
@@ -329,7 +330,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{WithStep("f32($1[0])"), "got '$1', want a declared table"},
         BadText{WithStep("f32($0[0, 1])"), "got '$0', want 1 indices, not 2"},
         BadText{WithStep("f32($0[2])"), "index 0 of a table, 2, takes values [2, 2], want [0, 1]"},
-        BadText{WithStep("X[1,1,1,1,1,1,1,1,1]"), "want at most 8 operands"},
+        BadText{WithStep("X[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"),
+                "want at most 24 operands"},
         BadText{WithStep("X[i, i]"), "got 2 indices of X, want 1"},
         BadText{WithStep("X[i] ? 1.0 : 2.0"), "a condition that is not bool"}));
 

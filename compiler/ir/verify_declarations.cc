@@ -11,9 +11,10 @@
 namespace burnish {
 namespace {
 
-// Limits on what a text may claim. With 2^31 a dimension and 2^40 elements every offset, also times
+// Limits on what a text may claim. The runtime's tensors have 16 dimensions (tensor_info.h), and
+// definitions split some of them. With 2^31 a dimension and 2^40 elements every offset, also times
 // the size of an element, stays far within 64 bits.
-constexpr size_t kRankMax = 8;
+constexpr size_t kRankMax = 24;
 constexpr int64_t kExtentMax = int64_t{1} << 31;
 constexpr int64_t kElementsMax = int64_t{1} << 40;
 // Maps of maps double with each level: a text of a few hundred lines could stand for an expression

@@ -57,7 +57,7 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
     }
   }
   // The verifier's kRankMax.
-  if (names.size() > 8) return Refuse("over 8 dimensions");
+  if (names.size() > 24) return Refuse("over 24 dimensions");
   bool outside_steps = false;
   for (const Expr& e : {reader.init, reader.finish}) {
     if (e == nullptr) continue;
