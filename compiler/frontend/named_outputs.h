@@ -17,8 +17,8 @@ struct NamedOutput {
 };
 
 // Fills in the graph's outputs. A model input, a constant, or a value that is an output already is
-// copied, so that each output is a value of its own name. INVALID_ARGUMENT: no output, or two of
-// one name.
+// copied, so that each output is a value of its own name; what has no elements stays a constant.
+// INVALID_ARGUMENT: no output, or two values of one name.
 absl::Status SetNamedOutputs(Graph& graph, absl::Span<const NamedOutput> outputs);
 
 }  // namespace burnish
