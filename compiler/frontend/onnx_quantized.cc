@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -78,9 +79,12 @@ absl::StatusOr<ValueId> ReadScale(OnnxNode& node, Composer& c, int input) {
   if (scale.data == nullptr) return c.Cast(id, DType::kF32);
   const std::vector<double> values = ToDoubles(scale.type, *scale.data);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (std::isfinite(values[i]) && values[i] > 0) continue;
-    return node.Invalid(absl::StrCat(what, "got ", values[i], " as element ", i,
-                                     ", want a positive, finite number", kScaleHint));
+    // By a scale of 0 all numbers are 0. What is divided by it is none: QuantizeLinear, QLinear...
+    const bool divides = absl::StartsWith(node.type(), "Q");
+    if (std::isfinite(values[i]) && (values[i] != 0 || !divides)) continue;
+    return node.Unsupported(absl::StrCat(what, "got ", values[i], " as element ", i,
+                                         ", want a finite number", divides ? " that is not 0" : "",
+                                         kScaleHint));
   }
   // However many there are, they stay constants for the passes that look at quantized weights; a
   // parameter that may be replaced stays one by a cast.
