@@ -207,9 +207,18 @@ class Contraction {
     if (summed.empty()) {  // No product of matrices, but one of elements.
       return {c_.Mul(Arranged(left, labels), Arranged(right, labels)), labels};
     }
-    const int64_t b = Extent(batch), m = Extent(rows), k = Extent(summed), n = Extent(columns);
-    const ValueId a = c_.Reshape(Full(left, batch + rows + summed), {b, m, k});
-    const ValueId w = c_.Reshape(Full(right, batch + summed + columns), {b, k, n});
+    const int64_t m = Extent(rows), k = Extent(summed), n = Extent(columns);
+    // What a run sizes stays a dimension of its own: joined, it could not be told from the others.
+    Shape a_shape = {Extent(batch)};
+    if (node_.IsBounded(left.value) || node_.IsBounded(right.value)) {
+      a_shape.clear();
+      for (const char label : batch) a_shape.push_back(extents_[label]);
+    }
+    Shape w_shape = a_shape;
+    a_shape.insert(a_shape.end(), {m, k});
+    w_shape.insert(w_shape.end(), {k, n});
+    const ValueId a = c_.Reshape(Full(left, batch + rows + summed), std::move(a_shape));
+    const ValueId w = c_.Reshape(Full(right, batch + summed + columns), std::move(w_shape));
     Shape shape;
     for (const char label : labels) shape.push_back(extents_[label]);
     return {c_.Reshape(c_.MatMul(a, w), shape), labels};

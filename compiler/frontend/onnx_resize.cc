@@ -1,6 +1,7 @@
 // Resize and its older form Upsample.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -84,6 +85,9 @@ absl::Status CheckTarget(OnnxNode& node, const std::vector<int64_t>& shape, cons
   for (size_t d = 0; d < rank; ++d) {
     const double extent = target.sizes.empty() ? target.scales[d] * static_cast<double>(shape[d])
                                                : static_cast<double>(target.sizes[d]);
+    if (extent >= 0 && extent < 1) {
+      return node.Unsupported(absl::StrCat("dimension ", d, " would have no elements"));
+    }
     // Negated, so that a NaN from the file is refused too.
     if (!(extent >= 1) || !(extent < 1 << 30)) {
       return node.Invalid(absl::StrCat("dimension ", d, " would become ", extent));
@@ -205,6 +209,24 @@ absl::Status Upsample(OnnxNode& node) {
   return FinishResize(node, x, target, node.String("mode", "nearest"), "asymmetric", "floor");
 }
 
+// Sizes of the run may only be those that the dimensions have already.
+absl::StatusOr<std::vector<int64_t>> ReadSizes(OnnxNode& node, ValueId x) {
+  ASSIGN_OR_RETURN(BoundedShape sizes, node.ShapeInput(3, "sizes"));
+  const std::vector<int64_t> shape = node.TypeOf(x).shape;
+  std::vector<int64_t> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(node, node.Ints("axes", axes), shape.size()));
+  for (size_t i = 0; i < std::min(axes.size(), sizes.terms.size()); ++i) {
+    if (sizes.terms[i].IsNumber()) continue;
+    if (sizes.terms[i] != node.SizeOf(x, axes[i])) {
+      return node.Unsupported(
+          absl::StrCat("a size of the run for dimension ", axes[i], ", which has another one"));
+    }
+    sizes.bound[i] = shape[axes[i]];
+  }
+  return sizes.bound;
+}
+
 absl::Status Resize(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
@@ -224,7 +246,7 @@ absl::Status Resize(OnnxNode& node) {
     ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(2, "scales"));
   }
   if (node.HasInput(3) && target.scales.empty()) {
-    ASSIGN_OR_RETURN(target.sizes, node.ConstantInts(3, "sizes"));
+    ASSIGN_OR_RETURN(target.sizes, ReadSizes(node, x));
   }
   RETURN_IF_ERROR(SpreadOverAxes(node, shape, target));
   RETURN_IF_ERROR(CheckTarget(node, shape, target));
