@@ -56,6 +56,9 @@ const SizeTerm* FirstInRun(const std::vector<SizeTerm>& terms) {
   return nullptr;
 }
 
+// Elements that a constant of one number has at most: translators want to know shapes and indices.
+constexpr int64_t kFilledMax = 1 << 16;
+
 absl::Status ConstantOfShape(OnnxNode& node) {
   ASSIGN_OR_RETURN(const BoundedShape given, node.ShapeInput(0, "shape"));
   const std::vector<int64_t>& shape = given.bound;
@@ -80,8 +83,15 @@ absl::Status ConstantOfShape(OnnxNode& node) {
     node.SetOutput(0, filled);
     return absl::OkStatus();
   }
-  // Before the memory is taken: a few bytes of model may ask for any amount.
   const int64_t element_bytes = SizeBytes(fill.type.dtype);
+  if (count > kFilledMax) {
+    // One number, which readers repeat; nothing that shapes are computed of is so long.
+    Attributes attributes;
+    attributes.Set("shape", shape);
+    ASSIGN_OR_RETURN(const ValueId one, node.EmitConstant(fill.type, fill.data));
+    return node.Finish("expand", {one}, std::move(attributes));
+  }
+  // Before the memory is taken: a few bytes of model may ask for any amount.
   context.folded_bytes += count * element_bytes;
   if (context.folded_bytes > context.options->max_folded_bytes) {
     return absl::ResourceExhaustedError(
