@@ -21,12 +21,13 @@ namespace burnish {
 namespace {
 
 // Each output a value of its own that a node writes: an output that is the model's input, a
-// constant, or named twice, is copied.
+// constant, or named twice, is copied. What has no elements, nobody has to write.
 absl::Status SeparateOutputs(Graph& graph) {
   std::vector<bool> taken(graph.values.size(), false);
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     ValueId& output = graph.outputs[i];
     const GraphNodeId producer = graph.value(output).producer;
+    if (ElementCount(graph.value(output).type.shape) == 0) continue;
     // What nobody is shown lies in the arena, and what a node of control gives may not.
     const bool is_walker =
         i >= graph.shown_outputs() && producer >= 0 && IsControl(graph.nodes[producer]);

@@ -76,6 +76,13 @@ absl::Status CheckAttributes(const OperatorDef& op, Attributes attributes,
   for (const TensorType& result : *results) {
     RETURN_IF_ERROR(CheckedElementCount(result.shape, max_elements, "a result").status());
   }
+  for (const absl::Span<const TensorType> all : {types, absl::MakeConstSpan(*results)}) {
+    for (const TensorType& type : all) {
+      // A definition has elements.
+      if (ElementCount(type.shape) > 0) continue;
+      return absl::UnimplementedError("a dimension is 0");
+    }
+  }
   if (op.fusion != FusionKind::kHost) {
     TeBuilder te("attributes");
     std::vector<Tensor> inputs;

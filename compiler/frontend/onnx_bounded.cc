@@ -37,7 +37,7 @@ absl::StatusOr<ValueId> OnnxNode::SetExtent(ValueId id, int64_t axis, ValueId ex
   if (count == type.shape[axis]) return id;
   if (count == 0) {
     type.shape[axis] = 0;
-    return EmitConstant(std::move(type), MakeConstant<uint8_t>({}));
+    return EmitEmpty(std::move(type));
   }
   Attributes attributes;
   attributes.Set("axes", std::vector<int64_t>{axis});

@@ -86,23 +86,62 @@ struct LoopDraft {
   std::vector<ValueId> captures, capture_inputs;
 };
 
-// States that no iteration changes are captures: nothing has to be handed on.
-void KeepInvariants(LoopDraft& draft, OnnxNode& node) {
+// States that no iteration changes are captures: nothing has to be handed on. Nor has what has no
+// elements, before and after each iteration.
+absl::Status KeepInvariants(LoopDraft& draft, OnnxNode& node, const Graph& body) {
   std::vector<LoopDraft::State> states;
   for (const LoopDraft::State& state : draft.states) {
-    if (state.input != state.output) {
+    const TensorType& type = node.TypeOf(state.initial);
+    const TensorType& next = body.value(state.output).type;
+    if (!(type == next)) {
+      return node.Unsupported(absl::StrCat("a state is ", PrintType(type), " before an iteration, ",
+                                           PrintType(next), " behind it"));
+    }
+    const bool is_empty = node.IsEmpty(state.initial);
+    if (state.input != state.output && !is_empty) {
       states.push_back(state);
       continue;
     }
-    draft.captures.push_back(state.initial);
-    draft.capture_inputs.push_back(state.input);
+    if (!is_empty) {
+      draft.captures.push_back(state.initial);
+      draft.capture_inputs.push_back(state.input);
+    }
     if (state.result >= 0) node.SetOutput(state.result, state.initial);
   }
   draft.states = std::move(states);
+  return absl::OkStatus();
+}
+
+// Stacks of nothing, or of no iteration.
+absl::Status SetEmptyStacks(LoopDraft& draft, OnnxNode& node, const Graph& body) {
+  std::vector<LoopDraft::Stack> stacks;
+  for (const LoopDraft::Stack& stack : draft.stacks) {
+    TensorType type = body.value(stack.output).type;
+    type.shape.insert(type.shape.begin() + stack.axis, draft.count);
+    if (ElementCount(type.shape) > 0) {
+      stacks.push_back(stack);
+      continue;
+    }
+    ASSIGN_OR_RETURN(const ValueId empty, node.EmitEmpty(std::move(type)));
+    node.SetOutput(stack.result, empty);
+  }
+  draft.stacks = std::move(stacks);
+  return absl::OkStatus();
 }
 
 absl::Status AddLoop(OnnxNode& node, LoopDraft draft, Graph body) {
-  KeepInvariants(draft, node);
+  if (draft.count == 0 && draft.count_input < 0) {
+    RETURN_IF_ERROR(SetEmptyStacks(draft, node, body));
+    for (const LoopDraft::State& state : draft.states) {
+      if (state.result >= 0) node.SetOutput(state.result, state.initial);
+    }
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(KeepInvariants(draft, node, body));
+  RETURN_IF_ERROR(SetEmptyStacks(draft, node, body));
+  // What has no elements is a constant inside, too.
+  std::erase_if(draft.slices,
+                [&](const LoopDraft::Slice& slice) { return node.IsEmpty(slice.whole); });
   GraphNode loop{.name = node.Name(), .op = "loop", .attributes = {}};
   std::vector<int64_t> backwards;
   body.inputs.clear();
@@ -193,9 +232,10 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
   context_->graph.name = proto.name();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = absl::StrCat("input", i, ".", proto.input(static_cast<int>(i)).name());
-    const ValueId id = inputs[i].constant != nullptr
-                           ? AddConstant(context_->graph, name, inputs[i].type, inputs[i].constant)
-                           : AddInput(context_->graph, name, inputs[i].type);
+    const bool is_empty = ElementCount(inputs[i].type.shape) == 0;
+    const ConstantPtr known = is_empty ? MakeConstant<uint8_t>({}) : inputs[i].constant;
+    const ValueId id = known != nullptr ? AddConstant(context_->graph, name, inputs[i].type, known)
+                                        : AddInput(context_->graph, name, inputs[i].type);
     body.inputs.push_back(id);
     RETURN_IF_ERROR(Define(inner, proto.input(static_cast<int>(i)).name(), id));
   }
@@ -340,7 +380,9 @@ absl::StatusOr<std::vector<OnnxGraphImporter::SizedOutput>> OnnxGraphImporter::G
         const auto known = body.bounded.extents.find(body.outputs[i]);
         return known != body.bounded.extents.end() && known->second[d] != kFullAxis;
       };
-      if (one[d] == other[d] && !is_sized(bodies[0]) && !is_sized(bodies[1])) continue;
+      // What has no elements in either has none as a size of the run.
+      const bool is_same = one[d] == other[d] && one[d] > 0;
+      if (is_same && !is_sized(bodies[0]) && !is_sized(bodies[1])) continue;
       bound[d] = std::max({one[d], other[d], int64_t{2}});
       sized.push_back({i, static_cast<int64_t>(d)});
     }
@@ -497,10 +539,10 @@ absl::Status OnnxGraphImporter::ImportLoopNode(Scope& scope, OnnxNode& node,
   }
   for (int i = states; i < node.output_count(); ++i) {
     if (!node.OutputUsed(i)) continue;
-    if (!is_exact || draft.count == 0) {
-      return node.Unsupported(absl::StrCat(
-          "output ", i, " stacks as many slices as there are iterations, which ",
-          draft.count == 0 ? "is none" : "only a run knows; give the loop a fixed count"));
+    if (!is_exact) {
+      return node.Unsupported(absl::StrCat("output ", i,
+                                           " stacks as many slices as there are iterations, which "
+                                           "only a run knows; give the loop a fixed count"));
     }
     draft.stacks.push_back({.output = body.outputs[i + 1], .result = i});
   }

@@ -211,17 +211,20 @@ absl::Status Pool(OnnxNode& node, absl::string_view op) {
 }
 
 // Pads at the end until the last window is whole. One that would begin behind the input is none.
-absl::Status PadForCeil(const OnnxNode& node, ValueId x, Window& w) {
+// Without ceil_mode that is a first window alone, which reaches beyond the input.
+absl::Status PadToWindows(OnnxNode& node, ValueId x, Window& w) {
+  const bool ceils = node.Int("ceil_mode", 0) != 0;
   const AxisExtents extents = node.ExtentsOf(x);
   for (int64_t d = 0; d < w.rank; ++d) {
-    if (extents[d + 2] != kFullAxis) {
+    if (ceils && extents[d + 2] != kFullAxis) {
       return node.Unsupported("ceil_mode=1 along a dimension whose extent only a run knows");
     }
     const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
     int64_t& end = w.pads[w.rank + d];
     const int64_t room = w.input[d] + w.pads[d] + end - reach;
+    if (!ceils && room >= 0) continue;
     const int64_t last = (room + w.strides[d] - 1) / w.strides[d] * w.strides[d];
-    if (room > 0 && last < w.input[d] + w.pads[d]) end += last - room;
+    if (room > -w.strides[d] && last < w.input[d] + w.pads[d]) end += last - room;
   }
   return absl::OkStatus();
 }
@@ -234,7 +237,7 @@ absl::Status LpPool(OnnxNode& node) {
   if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
   ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
   RETURN_IF_ERROR(ResolveAutoPad(node, x, w));
-  if (node.Int("ceil_mode", 0) != 0) RETURN_IF_ERROR(PadForCeil(node, x, w));
+  RETURN_IF_ERROR(PadToWindows(node, x, w));
   const auto p = static_cast<double>(node.Int("p", 2));
   if (!(p >= 1)) return node.Invalid(absl::StrCat("p: got ", p));
   Attributes attributes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -30,6 +31,24 @@ std::string ShapeText(const onnx::TensorShapeProto& shape) {
   return absl::StrJoin(shape.dim(), "x", [](std::string* out, const auto& dimension) {
     absl::StrAppend(out, DimensionText(dimension));
   });
+}
+
+// Translators of operators that spread positions over an extent, or cut it into heads and frames.
+bool DividesByExtents(const std::string& op) {
+  static const auto& ops = *new std::set<std::string>{"AffineGrid",
+                                                      "Attention",
+                                                      "CausalConvWithState",
+                                                      "Col2Im",
+                                                      "DFT",
+                                                      "DeformConv",
+                                                      "FlexAttention",
+                                                      "GridSample",
+                                                      "MaxUnpool",
+                                                      "LinearAttention",
+                                                      "RoiAlign",
+                                                      "RotaryEmbedding",
+                                                      "STFT"};
+  return ops.contains(op);
 }
 
 }  // namespace
@@ -208,6 +227,10 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
       if (in_run) given_axes_.push_back({input.name(), d, *dim});
       continue;
     }
+    if (dimension.has_dim_value() && dimension.dim_value() == 0) {
+      type.shape.push_back(0);
+      continue;
+    }
     // The message is an example that only wants the right number.
     const std::string name = DimensionText(dimension);
     return absl::FailedPreconditionError(absl::StrCat(
@@ -221,10 +244,9 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
         "; or a range: --dim ", name == "?" ? absl::StrCat(input.name(), ".", d) : name,
         "=1..128"));
   }
-  for (int64_t extent : type.shape) {
-    if (extent < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(what, ": a dimension is ", extent));
-    }
+  if (type.shape.size() > kImportRankMax) {
+    return absl::UnimplementedError(absl::StrCat(what, ": ", type.shape.size(),
+                                                 " dimensions, want ", kImportRankMax, " at most"));
   }
   RETURN_IF_ERROR(
       CheckedElementCount(type.shape, context_->options->max_tensor_elements, what).status());
@@ -308,9 +330,14 @@ absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& 
       RETURN_IF_ERROR(Define(scope, input.name(), id));
       continue;
     }
-    ASSIGN_OR_RETURN(TensorType type, InputType(input));
-    RETURN_IF_ERROR(
-        Define(scope, input.name(), AddInput(context_->graph, input.name(), std::move(type))));
+    ASSIGN_OR_RETURN(const TensorType type, InputType(input));
+    ValueId id = AddInput(context_->graph, input.name(), type);
+    if (ElementCount(type.shape) == 0) {
+      // A caller gives it, and nobody reads it: all is known of it.
+      ASSIGN_OR_RETURN(id,
+                       context_->AddConstantValue(input.name(), type, MakeConstant<uint8_t>({})));
+    }
+    RETURN_IF_ERROR(Define(scope, input.name(), id));
   }
   return AddSizes();
 }
@@ -441,8 +468,19 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
   } else if (const onnx::FunctionProto* function = FunctionOf(proto)) {
     RETURN_IF_ERROR(ImportCall(scope, *function, proto, inputs, node));
   } else {
-    RETURN_IF_ERROR(AllOnnxTranslators().find(OnnxOperatorName(proto))->second(node));
-    RETURN_IF_ERROR(node.status());
+    const auto is_empty = [&node](ValueId input) { return node.IsEmpty(input); };
+    const bool any_empty = std::any_of(inputs.begin(), inputs.end(), is_empty);
+    if (any_empty && (node.is_microsoft() || DividesByExtents(proto.op_type()))) {
+      return node.Unsupported("takes no tensor without elements (a dimension is 0)");
+    }
+    absl::Status status = AllOnnxTranslators().find(OnnxOperatorName(proto))->second(node);
+    status.Update(node.status());
+    if (absl::IsInvalidArgument(status) && any_empty) {
+      // A check that is written for elements: the model may be sound.
+      return absl::UnimplementedError(
+          absl::StrCat(status.message(), " (a dimension of an input is 0)"));
+    }
+    RETURN_IF_ERROR(status);
     node.CarryFewBits();
   }
   for (int i = 0; i < proto.output_size(); ++i) {

@@ -95,6 +95,18 @@ absl::Status TopK(OnnxNode& node) {
   if (node.opset() >= 10) {
     ASSIGN_OR_RETURN(k, ConstantInt(node, 1, "K"));
   }
+  if (k == 0) {
+    TensorType type = node.TypeOf(inputs[0]);
+    ASSIGN_OR_RETURN(const int64_t axis,
+                     NormalizeAxis(node, node.Int("axis", -1), type.shape.size()));
+    type.shape[axis] = 0;
+    for (int i = 0; i < 2; ++i) {
+      if (i == 1) type.dtype = DType::kI64;
+      ASSIGN_OR_RETURN(const ValueId nothing, node.EmitEmpty(type));
+      node.SetOutput(i, nothing);
+    }
+    return absl::OkStatus();
+  }
   Attributes attributes;
   attributes.Set("k", k);
   attributes.Set("axis", node.Int("axis", -1));

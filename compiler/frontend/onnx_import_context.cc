@@ -244,6 +244,9 @@ std::optional<std::vector<ConstantPtr>> OnnxNode::TryFold(const GraphNode& node,
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
                                                        std::vector<ValueId> inputs,
                                                        Attributes attributes) {
+  if (std::any_of(inputs.begin(), inputs.end(), [this](ValueId input) { return IsEmpty(input); })) {
+    return EmitOfNothing(op, std::move(inputs), std::move(attributes));
+  }
   const bool is_bounded =
       std::any_of(inputs.begin(), inputs.end(), [this](ValueId input) { return IsBounded(input); });
   if (is_bounded) return EmitBounded(op, std::move(inputs), std::move(attributes));
@@ -289,17 +292,26 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
   for (const ValueId input : node.inputs) {
     // The id of merged axes: no rule for them here.
     if (input < 0) return Unsupported("takes no product of dimensions that only a run knows");
+    if (IsEmpty(input))
+      return EmitOfNothing(op, std::move(node.inputs), std::move(node.attributes));
   }
   absl::StatusOr<std::vector<TensorType>> types =
       def->infer(node.attributes, InputTypes(graph, node));
   if (!types.ok()) return Annotate(types.status());
-  bool empty = false;
+  std::vector<ValueId> nothing;
   for (const TensorType& type : *types) {
     ASSIGN_OR_RETURN(
         const int64_t count,
         CheckedElementCount(type.shape, context_->options->max_tensor_elements, Label()));
-    empty = empty || count == 0;
+    if (type.shape.size() > kImportRankMax) {
+      return Unsupported(absl::StrCat("a tensor of ", type.shape.size(), " dimensions, want ",
+                                      kImportRankMax, " at most"));
+    }
+    if (count > 0) continue;
+    ASSIGN_OR_RETURN(nothing.emplace_back(), EmitEmpty(type));
   }
+  if (nothing.size() == types->size()) return nothing;
+  if (!nothing.empty()) return Unsupported("a result is an empty tensor beside one that is none");
   if (std::optional<std::vector<ConstantPtr>> folded = TryFold(node, *types)) {
     std::vector<ValueId> ids;
     for (size_t i = 0; i < folded->size(); ++i) {
@@ -308,8 +320,6 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
     }
     return ids;
   }
-  // As a constant, folded above, it is fine (an empty list of axes). No kernel runs over nothing.
-  if (empty) return Unsupported("the result is an empty tensor (a dimension is 0)");
   const auto id = static_cast<GraphNodeId>(graph.nodes.size());
   node.name = proto_->name().empty() ? proto_->output(0) : proto_->name();
   for (TensorType& type : *types) {
@@ -331,6 +341,8 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitControl(GraphNode node) {
   }
   const absl::StatusOr<std::vector<TensorType>> types =
       InferControl(node, InputTypes(context_->graph, node));
+  // ONNX lets branches give other types than one another.
+  if (!types.ok() && node.op == "if") return Unsupported(types.status().message());
   if (!types.ok()) return Annotate(types.status());
   for (const TensorType& type : *types) {
     ASSIGN_OR_RETURN(

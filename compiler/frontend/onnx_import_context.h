@@ -125,6 +125,12 @@ class OnnxNode {
   absl::StatusOr<std::vector<ValueId>> EmitAll(absl::string_view op, std::vector<ValueId> inputs,
                                                Attributes attributes = {});
   absl::StatusOr<ValueId> EmitReshape(ValueId x, std::vector<int64_t> shape);
+  // Parts of `sizes` elements, some of which may be 0.
+  absl::StatusOr<std::vector<ValueId>> EmitSplit(ValueId x, int64_t axis,
+                                                 const std::vector<int64_t>& sizes);
+  // A constant of a type with a dimension of 0.
+  absl::StatusOr<ValueId> EmitEmpty(TensorType type);
+  bool IsEmpty(ValueId id) const;
   absl::StatusOr<ValueId> EmitConstant(TensorType type, ConstantPtr data);
   // A scalar constant of `dtype`.
   absl::StatusOr<ValueId> EmitScalar(DType dtype, double value);
@@ -223,6 +229,10 @@ class OnnxNode {
  private:
   absl::StatusOr<std::vector<ValueId>> EmitPlain(absl::string_view op, std::vector<ValueId> inputs,
                                                  Attributes attributes);
+  // As EmitAll, where an input has no elements.
+  absl::StatusOr<std::vector<ValueId>> EmitOfNothing(absl::string_view op,
+                                                     std::vector<ValueId> inputs,
+                                                     Attributes attributes);
   absl::StatusOr<std::vector<ValueId>> EmitBounded(absl::string_view op,
                                                    std::vector<ValueId> inputs,
                                                    Attributes attributes);
@@ -307,6 +317,9 @@ void AddQuantizedTranslators(OnnxTranslators& translators);
 void AddQuantizedMicrosoftTranslators(OnnxTranslators& translators);
 void AddSelectionTranslators(OnnxTranslators& translators);
 const OnnxTranslators& AllOnnxTranslators();
+
+// Dimensions of a tensor, at most: as many as the runtime's have (tensor_info.h).
+inline constexpr size_t kImportRankMax = 16;
 
 // `axis` in [-rank, rank) -> [0, rank). INVALID_ARGUMENT with the node's label otherwise.
 absl::StatusOr<int64_t> NormalizeAxis(const OnnxNode& node, int64_t axis, int64_t rank);

@@ -35,7 +35,6 @@ absl::Status ReduceNothing(OnnxNode& node, absl::string_view op, ValueId x, cons
     if (!reduced || node.Int("keepdims", 1) != 0) shape.push_back(kept[d]);
   }
   ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, 1 << 20, node.Label()));
-  if (count == 0) return node.Unsupported("the result is an empty tensor (a dimension is 0)");
   c.Output(0, c.Constant(dtype, shape, std::vector<double>(count, value)));
   return c.status();
 }

@@ -236,7 +236,6 @@ absl::Status Expand(OnnxNode& node) {
   return node.Finish("expand", {x}, std::move(attributes));
 }
 
-// Dimension d repeated r times: [.., 1, d, ..] expanded to [.., r, d, ..].
 // As often as a run says: of dimensions of one element.
 absl::Status TileInRun(OnnxNode& node, ValueId x, const BoundedShape& repeats) {
   const std::vector<int64_t> from = node.TypeOf(x).shape;
@@ -254,6 +253,8 @@ absl::Status TileInRun(OnnxNode& node, ValueId x, const BoundedShape& repeats) {
   return ExpandInRun(node, x, repeats.bound, terms);
 }
 
+// Dimension d repeated r times: [.., 1, d, ..] expanded to [.., r, d, ..]. What is not repeated
+// joins the dimension before it, so that a tensor of many dimensions does not get twice as many.
 absl::Status Tile(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   const std::vector<int64_t> from = node.TypeOf(x).shape;
@@ -267,12 +268,24 @@ absl::Status Tile(OnnxNode& node) {
     return node.Invalid(absl::StrCat("repeats ", Text(repeats), " for shape ", Text(from)));
   }
   std::vector<int64_t> split, wide, to;
+  bool joins = false;  // Whether the last dimension of `wide` is that of `split`.
   for (size_t d = 0; d < from.size(); ++d) {
-    if (repeats[d] < 1 || repeats[d] > node.context().options->max_tensor_elements) {
+    if (repeats[d] < 0 || repeats[d] > node.context().options->max_tensor_elements) {
       return node.Invalid(absl::StrCat("repeats ", Text(repeats)));
     }
-    split.insert(split.end(), {1, from[d]});
-    wide.insert(wide.end(), {repeats[d], from[d]});
+    if (repeats[d] != 1) {
+      split.push_back(1);
+      wide.push_back(repeats[d]);
+      joins = false;
+      if (from[d] == 1) continue;
+    } else if (joins && !node.IsBounded(x)) {
+      split.back() *= from[d];
+      wide.back() *= from[d];
+      continue;
+    }
+    split.push_back(from[d]);
+    wide.push_back(from[d]);
+    joins = true;
   }
   RETURN_IF_ERROR(
       CheckedElementCount(wide, node.context().options->max_tensor_elements, node.Label())

@@ -1,5 +1,6 @@
 // Concat, Split, Slice, Pad: starts, ends and pads are normalised here.
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -15,11 +16,7 @@ namespace {
 absl::Status Concat(OnnxNode& node) {
   std::vector<ValueId> inputs;
   for (int i = 0; i < node.input_count(); ++i) {
-    ASSIGN_OR_RETURN(const ValueId input, node.Input(i));
-    // Shape arithmetic joins lists that may be empty; tensors of the graph never are.
-    const bool empty =
-        node.context().graph.IsConstant(input) && ElementCount(node.TypeOf(input).shape) == 0;
-    if (!empty || (i + 1 == node.input_count() && inputs.empty())) inputs.push_back(input);
+    ASSIGN_OR_RETURN(inputs.emplace_back(), node.Input(i));
   }
   if (inputs.empty()) return node.Invalid("has no input");
   const auto rank = static_cast<int64_t>(node.TypeOf(inputs[0]).shape.size());
@@ -68,11 +65,7 @@ absl::Status Split(OnnxNode& node) {
     node.SetOutput(0, x);
     return absl::OkStatus();
   }
-  Attributes attributes;
-  attributes.Set("axis", axis);
-  attributes.Set("split", sizes);
-  ASSIGN_OR_RETURN(const std::vector<ValueId> parts,
-                   node.EmitAll("split", {x}, std::move(attributes)));
+  ASSIGN_OR_RETURN(const std::vector<ValueId> parts, node.EmitSplit(x, axis, sizes));
   for (size_t i = 0; i < parts.size(); ++i) node.SetOutput(static_cast<int>(i), parts[i]);
   return absl::OkStatus();
 }
@@ -185,7 +178,13 @@ absl::Status SliceAxes(OnnxNode& node, ValueId x, const std::vector<int64_t>& ax
       int64_t start = starts[i].number(), end = ends[i].number();
       const int64_t step = std::clamp<int64_t>(steps[i], -bound - 1, bound + 1);
       RETURN_IF_ERROR(ClampSlice(node, bound, start, end, steps[i]));
-      if (start == end) return node.Unsupported("the slice is empty");
+      if (start == end) {
+        TensorType type = node.TypeOf(x);
+        type.shape[axis] = 0;
+        if (node.IsBounded(x)) return node.Unsupported("an empty slice of what a run sizes");
+        ASSIGN_OR_RETURN(x, node.EmitEmpty(std::move(type)));
+        continue;
+      }
       if (start == 0 && end == bound && step == 1) continue;
       Attributes attributes;
       attributes.Set("starts", std::vector<int64_t>{start});
@@ -267,18 +266,13 @@ absl::Status Slice(OnnxNode& node) {
     node.SetOutput(0, x);
     return absl::OkStatus();
   }
-  std::vector<int64_t> cut = shape;
+  TensorType cut = node.TypeOf(x);
   for (size_t i = 0; i < r.axes.size(); ++i) {
-    if (r.starts[i] == r.ends[i]) cut[r.axes[i]] = 0;
+    const int64_t span = std::abs(r.ends[i] - r.starts[i]), step = std::abs(r.steps[i]);
+    cut.shape[r.axes[i]] = (span + step - 1) / step;
   }
-  if (cut != shape) {  // Shape arithmetic may cut a list down to nothing, whatever was in it.
-    const TensorType& type = node.TypeOf(x);
-    const bool is_list = type.dtype == DType::kI64 && shape.size() == 1;
-    if (!is_list && !node.context().graph.IsConstant(x)) {
-      return node.Unsupported("the slice is empty");
-    }
-    ASSIGN_OR_RETURN(const ValueId empty,
-                     node.EmitConstant({node.TypeOf(x).dtype, cut}, MakeConstant<uint8_t>({})));
+  if (ElementCount(cut.shape) == 0) {
+    ASSIGN_OR_RETURN(const ValueId empty, node.EmitEmpty(std::move(cut)));
     node.SetOutput(0, empty);
     return absl::OkStatus();
   }
@@ -325,11 +319,13 @@ absl::StatusOr<ValueId> CutNegativePads(OnnxNode& node, ValueId x, std::vector<i
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
   const size_t rank = shape.size();
   SliceRange r;
+  TensorType nothing = node.TypeOf(x);
   for (size_t d = 0; d < rank; ++d) {
     const int64_t begin = std::min<int64_t>(pads[d], 0);
     const int64_t end = std::min<int64_t>(pads[rank + d], 0);
     if (begin == 0 && end == 0) continue;
-    if (-begin - end >= shape[d]) return node.Unsupported("negative pads leave nothing");
+    if (-begin - end > shape[d]) return node.Unsupported("pads that cut off what others add");
+    if (-begin - end == shape[d]) nothing.shape[d] = 0;
     r.axes.push_back(static_cast<int64_t>(d));
     r.starts.push_back(-begin);
     r.ends.push_back(shape[d] + end);
@@ -338,6 +334,10 @@ absl::StatusOr<ValueId> CutNegativePads(OnnxNode& node, ValueId x, std::vector<i
     pads[rank + d] -= end;
   }
   if (r.axes.empty()) return x;
+  if (ElementCount(nothing.shape) == 0) {
+    for (size_t i = 0; i < r.axes.size(); ++i) nothing.shape[r.axes[i]] = r.ends[i] - r.starts[i];
+    return node.EmitEmpty(std::move(nothing));
+  }
   Attributes attributes;
   attributes.Set("starts", r.starts);
   attributes.Set("ends", r.ends);

@@ -52,6 +52,13 @@ absl::Status VerifyNode(const Graph& graph, GraphNodeId n, std::vector<bool>& de
       IsControl(node) ? InferControl(node, InputTypes(graph, node))
                       : def->infer(node.attributes, InputTypes(graph, node));
   if (!types.ok()) return Broken(node, types.status().message());
+  for (const std::vector<TensorType>& all : {InputTypes(graph, node), *types}) {
+    for (const TensorType& type : all) {
+      if (ElementCount(type.shape) > 0) continue;
+      return Broken(node,
+                    absl::StrCat("has ", PrintType(type), ", and no kernel runs over nothing"));
+    }
+  }
   if (types->size() != node.outputs.size()) {
     return Broken(node,
                   absl::StrCat("has ", node.outputs.size(), " outputs, want ", types->size()));

@@ -35,7 +35,10 @@ struct Refusal {
 TEST(OperatorTest, InferRefusesWithWhatItGotAndWhatItWants) {
   const Refusal refusals[] = {
       {"relu", {}, {}, "got 0 inputs, want 1"},
-      {"relu", {}, {F32({2, 0})}, "got f32[2,0], want no empty dimension, for input 0"},
+      {"resize",
+       {{"sizes", Ints{2, 1}}},
+       {F32({2, 0})},
+       "got f32[2,0], want no empty dimension, for input 0"},
       {"relu", {}, {Of(DType::kBool, {2})}, "got bool[2], want a number type"},
       {"exp", {}, {Of(DType::kI32, {2})}, "got i32[2], want a floating-point type"},
       {"not", {}, {F32({2})}, "got f32[2], want bool"},
@@ -61,7 +64,7 @@ TEST(OperatorTest, InferRefusesWithWhatItGotAndWhatItWants) {
        {F32({1, 3, 4, 4}), F32({3, 3, 3, 3})},
        "got output_padding=1, want less than the stride"},
       {"max_pool", {}, {F32({1, 3, 8, 8})}, "got no kernel_shape"},
-      {"max_pool", {{"kernel_shape", Ints{9, 1}}}, {F32({1, 3, 8, 8})}, "got a window over 9"},
+      {"max_pool", {{"kernel_shape", Ints{10, 1}}}, {F32({1, 3, 8, 8})}, "got a window over 10"},
       {"max_pool",
        {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{2, 0, 0, 0}}},
        {F32({1, 3, 8, 8})},

@@ -73,7 +73,11 @@ std::vector<TensorValue> ResultsInOrder(const OperatorCase& c, const Attributes&
     if (inputs[i].shape.size() > order.size()) return {};
     inputs[i] = Transposed(Widened(inputs[i], order.size()), order);
   }
-  if (!c.op->infer(attributes, TypesOf(inputs)).ok()) return {};
+  const auto types = c.op->infer(attributes, TypesOf(inputs));
+  if (!types.ok()) return {};
+  for (const TensorType& type : *types) {
+    if (ElementCount(type.shape) == 0) return {};  // It has no definition.
+  }
   auto results = Interpret(DefineOperator(*c.op, attributes, TypesOf(inputs)), inputs);
   return results.ok() ? *results : std::vector<TensorValue>{};
 }

@@ -8,7 +8,6 @@ constexpr int kDimsMax = 3;
 // What conv and conv_transpose check alike; leaves `out` and `out_channels` to them.
 absl::StatusOr<ConvShape> CommonShape(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 3));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   ConvShape s;
   const std::vector<int64_t>& x = inputs[0].shape;
   const std::vector<int64_t>& w = inputs[1].shape;

@@ -60,7 +60,6 @@ Expr Prelu(const Attributes&, const Expr& x, const Expr& slope) {
 
 InferResult InferBroadcast(Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   ASSIGN_OR_RETURN(std::vector<int64_t> shape, BroadcastShapes(inputs[0].shape, inputs[1].shape));
   return std::vector<TensorType>{{inputs[0].dtype, std::move(shape)}};
 }
@@ -119,7 +118,6 @@ InferResult InferPrelu(const Attributes& attributes, Types inputs) {
 
 InferResult InferWhere(const Attributes&, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 3, 3));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   if (inputs[0].dtype != DType::kBool) {
     return Bad("got ", TypeText(inputs[0]), ", want bool, for the condition");
   }

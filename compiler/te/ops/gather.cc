@@ -29,7 +29,6 @@ TensorType GatherType(const Attributes& attributes, const TensorType& x,
 
 InferResult InferGather(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckIndices(inputs[1]));
   const int rank = static_cast<int>(inputs[0].shape.size());
   RETURN_IF_ERROR(CheckAxis(attributes.Int("axis", 0), rank).status());
@@ -77,7 +76,6 @@ absl::StatusOr<TensorType> GatherElementsType(const Attributes& attributes, cons
 
 InferResult InferGatherElements(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckIndices(inputs[1]));
   ASSIGN_OR_RETURN(TensorType type, GatherElementsType(attributes, inputs[0], inputs[1]));
   return std::vector<TensorType>{std::move(type)};
@@ -107,7 +105,6 @@ std::vector<Tensor> DefineGatherElements(TeBuilder& te, const Attributes& attrib
 
 InferResult InferGatherNd(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   const TensorType& x = inputs[0];
   const TensorType& indices = inputs[1];
   RETURN_IF_ERROR(CheckIndices(indices));

@@ -12,7 +12,6 @@ namespace {
 
 InferResult InferDense(const Attributes&, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 3));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckSameDType(inputs));
   RETURN_IF_ERROR(CheckFloat(inputs[0], "X"));
   const TensorType& x = inputs[0];
@@ -61,7 +60,6 @@ std::vector<Tensor> DefineDense(TeBuilder& te, const Attributes&, Tensors inputs
 
 InferResult InferGemm(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 3));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckSameDType(inputs));
   RETURN_IF_ERROR(CheckFloat(inputs[0], "A"));
   for (int i = 0; i < 2; ++i) {
@@ -160,7 +158,6 @@ absl::StatusOr<MatmulShape> MatmulShapeOf(const Attributes& attributes,
 
 InferResult InferMatmul(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckSameDType(inputs));
   RETURN_IF_ERROR(CheckNumber(inputs[0], "A"));
   ASSIGN_OR_RETURN(const MatmulShape s,
@@ -214,7 +211,6 @@ std::vector<Tensor> DefineMatmul(TeBuilder& te, const Attributes& attributes, Te
 
 InferResult InferMatmulInteger(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckIntegerProduct(inputs));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   ASSIGN_OR_RETURN(const MatmulShape s,
                    MatmulShapeOf(attributes, inputs[0].shape, inputs[1].shape));
   if (inputs.size() > 2) {
@@ -234,7 +230,6 @@ std::vector<Tensor> DefineMatmulInteger(TeBuilder& te, const Attributes& attribu
 
 InferResult InferMatmulBlocks(const Attributes&, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 3, 3));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   const TensorType &x = inputs[0], &w = inputs[1];
   RETURN_IF_ERROR(CheckFloat(x, "X"));
   if (x.shape.empty()) return Bad("got X ", TypeText(x), ", want at least 1 dimension");

@@ -13,7 +13,6 @@ double Epsilon(const Attributes& attributes) { return attributes.Float("epsilon"
 
 absl::Status CheckFloats(Types inputs, size_t least, size_t most, size_t rank_min) {
   RETURN_IF_ERROR(CheckInputCount(inputs, least, most));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckSameDType(inputs));
   RETURN_IF_ERROR(CheckFloat(inputs[0], "X"));
   if (inputs[0].shape.size() < rank_min) {
@@ -137,7 +136,7 @@ std::vector<Tensor> DefineInstanceNorm(TeBuilder& te, const Attributes& attribut
 
 // Scale and bias hold one value a channel (opset 21) or one a group (opset 18).
 InferResult InferGroupNorm(const Attributes& attributes, Types inputs) {
-  RETURN_IF_ERROR(CheckFloats(inputs, 3, 3, 3));
+  RETURN_IF_ERROR(CheckFloats(inputs, 3, 3, 2));
   const int64_t channels = inputs[0].shape[1];
   const int64_t groups = attributes.Int("num_groups", 1);
   if (groups < 1 || channels % groups != 0) {

@@ -14,7 +14,9 @@ namespace {
 int64_t OutputExtent(const ConvShape& s, int d, bool ceil_mode) {
   const int64_t reach = s.dilations[d] * (s.kernel[d] - 1) + 1;
   const int64_t room = s.in[d] + s.pads_begin[d] + s.pads_end[d] - reach;
-  if (room < 0) return 0;
+  // A window may reach beyond the input by less than a stride: ONNX rounds the quotient towards 0
+  // there, with ceil_mode or without. By less than two, there is no window; beyond that, no shape.
+  if (room < 0) return 1 + room / s.strides[d];
   int64_t out = (ceil_mode ? (room + s.strides[d] - 1) / s.strides[d] : room / s.strides[d]) + 1;
   if (ceil_mode && (out - 1) * s.strides[d] >= s.in[d] + s.pads_begin[d]) --out;
   return out;
@@ -22,7 +24,6 @@ int64_t OutputExtent(const ConvShape& s, int d, bool ceil_mode) {
 
 absl::StatusOr<ConvShape> PoolShapeOf(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckNumber(inputs[0], "X"));
   ConvShape s;
   const std::vector<int64_t>& x = inputs[0].shape;
@@ -45,7 +46,7 @@ absl::StatusOr<ConvShape> PoolShapeOf(const Attributes& attributes, Types inputs
   for (int d = 0; d < s.dims; ++d) {
     s.out.push_back(OutputExtent(s, d, attributes.Int("ceil_mode", 0) != 0));
     const int64_t reach = s.dilations[d] * (s.kernel[d] - 1) + 1;
-    if (s.out[d] < 1) {
+    if (s.out[d] < 0) {
       return Bad("got a window over ", reach, " elements, want at most the ",
                  s.in[d] + s.pads_begin[d] + s.pads_end[d],
                  " of the padded input, in spatial dimension ", d);

@@ -25,7 +25,6 @@ namespace {
 // x, scale, zero point. Scale and zero point broadcast to x.
 absl::Status CheckParameters(Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 3, 3));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   if (inputs[1].dtype != DType::kF32) {
     return Bad("got ", TypeText(inputs[1]), ", want f32, for the scale");
   }

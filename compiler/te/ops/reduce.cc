@@ -77,7 +77,6 @@ bool KeepsDims(const Attributes& attributes) { return attributes.Int("keepdims",
 
 InferResult InferReduce(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   ASSIGN_OR_RETURN(const std::vector<int> axes,
                    AxesOf(attributes, static_cast<int>(inputs[0].shape.size())));
   return std::vector<TensorType>{
@@ -171,7 +170,6 @@ std::vector<Tensor> DefineLogSumExp(TeBuilder& te, const Attributes& attributes,
 
 InferResult InferArg(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckNumber(inputs[0], "the input"));
   ASSIGN_OR_RETURN(const int axis,
                    CheckAxis(attributes.Int("axis", 0), static_cast<int>(inputs[0].shape.size())));

@@ -7,7 +7,6 @@ namespace {
 
 InferResult Infer(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckFloat(inputs[0], "the input"));
   RETURN_IF_ERROR(
       CheckAxis(attributes.Int("axis", -1), static_cast<int>(inputs[0].shape.size())).status());

@@ -8,15 +8,10 @@
 namespace burnish::ops {
 namespace {
 
-absl::Status CheckOneInput(Types inputs) {
-  RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
-  return CheckNotEmpty(inputs);
-}
-
 // ---- transpose: dimension d of the result is dimension perm[d] of the input.
 
 InferResult InferTranspose(const Attributes& attributes, Types inputs) {
-  RETURN_IF_ERROR(CheckOneInput(inputs));
+  RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
   const std::vector<int64_t> perm = attributes.Ints("perm", {});
   std::vector<int64_t> sorted = perm;
   std::sort(sorted.begin(), sorted.end());
@@ -45,11 +40,11 @@ std::vector<Tensor> DefineTranspose(TeBuilder& te, const Attributes& attributes,
 // ---- reshape
 
 InferResult InferReshape(const Attributes& attributes, Types inputs) {
-  RETURN_IF_ERROR(CheckOneInput(inputs));
+  RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
   const std::vector<int64_t> shape = attributes.Ints("shape", {});
-  const bool positive =
-      std::all_of(shape.begin(), shape.end(), [](int64_t extent) { return extent > 0; });
-  if (!positive || ElementCount(shape) != ElementCount(inputs[0].shape)) {
+  const bool is_shape =
+      std::all_of(shape.begin(), shape.end(), [](int64_t extent) { return extent >= 0; });
+  if (!is_shape || ElementCount(shape) != ElementCount(inputs[0].shape)) {
     return Bad("got shape=", ListText(shape), ", want one with the ", ElementCount(inputs[0].shape),
                " elements of ", TypeText(inputs[0]));
   }
@@ -99,11 +94,10 @@ std::vector<Tensor> DefineReshape(TeBuilder& te, const Attributes& attributes, T
 // ---- expand: broadcast with a shape.
 
 InferResult InferExpand(const Attributes& attributes, Types inputs) {
-  RETURN_IF_ERROR(CheckOneInput(inputs));
+  RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
   ASSIGN_OR_RETURN(std::vector<int64_t> shape,
                    BroadcastShapes(inputs[0].shape, attributes.Ints("shape", {})));
   const TensorType out = {inputs[0].dtype, std::move(shape)};
-  RETURN_IF_ERROR(CheckNotEmpty({&out, 1}));
   return std::vector<TensorType>{out};
 }
 
@@ -117,7 +111,6 @@ std::vector<Tensor> DefineExpand(TeBuilder& te, const Attributes& attributes, Te
 
 InferResult InferConcat(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1024));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   RETURN_IF_ERROR(CheckSameDType(inputs));
   const int rank = static_cast<int>(inputs[0].shape.size());
   ASSIGN_OR_RETURN(const int axis, CheckAxis(attributes.Int("axis", 0), rank));
@@ -157,7 +150,7 @@ std::vector<Tensor> DefineConcat(TeBuilder& te, const Attributes& attributes, Te
 // ---- split: one output for each size in `split`.
 
 InferResult InferSplit(const Attributes& attributes, Types inputs) {
-  RETURN_IF_ERROR(CheckOneInput(inputs));
+  RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
   const TensorType& x = inputs[0];
   ASSIGN_OR_RETURN(const int axis,
                    CheckAxis(attributes.Int("axis", 0), static_cast<int>(x.shape.size())));
@@ -198,7 +191,7 @@ std::vector<Tensor> DefineSplit(TeBuilder& te, const Attributes& attributes, Ten
 // ---- slice: starts and ends are positions (an end of -1 is "before element 0").
 
 InferResult InferSlice(const Attributes& attributes, Types inputs) {
-  RETURN_IF_ERROR(CheckOneInput(inputs));
+  RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
   TensorType out = inputs[0];
   const std::vector<int64_t> axes = attributes.Ints("axes", {});
   // 32 bits, so that products with an index do not overflow. The same for pads below.
@@ -276,7 +269,7 @@ absl::StatusOr<PadShape> PadShapeOf(const Attributes& attributes, const TensorTy
 }
 
 InferResult InferPad(const Attributes& attributes, Types inputs) {
-  RETURN_IF_ERROR(CheckOneInput(inputs));
+  RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
   ASSIGN_OR_RETURN(PadShape shape, PadShapeOf(attributes, inputs[0]));
   return std::vector<TensorType>{{inputs[0].dtype, std::move(shape.out)}};
 }

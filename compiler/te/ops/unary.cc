@@ -113,7 +113,6 @@ Expr CastTo(const Attributes& attributes, const Expr& x) { return Cast(CastTarge
 
 InferResult InferAny(const Attributes&, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
-  RETURN_IF_ERROR(CheckNotEmpty(inputs));
   return std::vector<TensorType>{inputs[0]};
 }
 
