@@ -316,6 +316,49 @@ ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
   return id;
 }
 
+// Its step asks the only element of a list for the one behind it: the condition, which is known to
+// hold there, is the index.
+absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::FailingBody(const OnnxNode& node,
+                                                                       bool is_else,
+                                                                       const Body& other,
+                                                                       const absl::Status& why) {
+  ASSIGN_OR_RETURN(const ValueId condition, node.Input(0));
+  const TensorType type = node.TypeOf(condition);
+  Body body;
+  Swap(body);
+  absl::Cleanup put_back = [&] { Swap(body); };
+  body.captures.push_back(condition);
+  body.capture_inputs.push_back(AddInput(context_->graph, "condition", type));
+  onnx::NodeProto proto;
+  proto.set_name(absl::StrCat(node.Name(), is_else ? ": else" : ": then",
+                              " cannot run at these sizes: ", why.message()));
+  proto.add_output(proto.name());
+  OnnxNode fails(context_, proto, {}, {});
+  ASSIGN_OR_RETURN(const ValueId zero, fails.EmitScalar(DType::kI64, 0));
+  ASSIGN_OR_RETURN(const ValueId one, fails.EmitScalar(DType::kI64, 1));
+  ASSIGN_OR_RETURN(const ValueId scalar, fails.EmitReshape(body.capture_inputs[0], {}));
+  ASSIGN_OR_RETURN(const ValueId beyond,
+                   fails.Emit("where", {scalar, is_else ? zero : one, is_else ? one : zero}));
+  for (const ValueId output : other.outputs) {
+    const TensorType want = other.graph.value(output).type;
+    if (ElementCount(want.shape) == 0) {
+      ASSIGN_OR_RETURN(body.outputs.emplace_back(), fails.EmitEmpty(want));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const ValueId list,
+                     fails.EmitConstant({want.dtype, {1}}, FromDoubles(want.dtype, {0.0})));
+    ASSIGN_OR_RETURN(ValueId result, fails.Emit("gather", {list, beyond}));
+    if (!want.shape.empty()) {
+      Attributes attributes;
+      attributes.Set("shape", want.shape);
+      ASSIGN_OR_RETURN(result, fails.Emit("expand", {result}, std::move(attributes)));
+    }
+    body.outputs.push_back(result);
+  }
+  std::move(put_back).Invoke();
+  return body;
+}
+
 absl::Status OnnxGraphImporter::ImportBranches(Scope& scope, OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId condition, node.Input(0));
   const TensorType& type = node.TypeOf(condition);
@@ -325,14 +368,27 @@ absl::Status OnnxGraphImporter::ImportBranches(Scope& scope, OnnxNode& node) {
   }
   GraphNode branch{.name = node.Name(), .op = "if", .attributes = {}, .inputs = {condition}};
   std::vector<Body> bodies;
-  for (const char* name : {"then_branch", "else_branch"}) {
+  absl::Status broken[2];
+  for (const bool is_else : {false, true}) {
+    const char* const name = is_else ? "else_branch" : "then_branch";
     ASSIGN_OR_RETURN(const onnx::GraphProto* const proto, BodyOf(node, name));
     if (proto->output_size() != node.output_count()) {
       return node.Invalid("the branch has another number of outputs");
     }
-    ASSIGN_OR_RETURN(bodies.emplace_back(),
-                     ImportBody(scope, node, *proto, {}, BodyGives::kAnyAxes));
-    for (const ValueId capture : bodies.back().captures) {
+    absl::StatusOr<Body> body = ImportBody(scope, node, *proto, {}, BodyGives::kAnyAxes);
+    broken[is_else] = body.status();
+    // What the sizes at hand do not allow, a run may still never take.
+    if (absl::IsInvalidArgument(body.status()) && !(is_else && !broken[0].ok())) body = Body();
+    RETURN_IF_ERROR(body.status());
+    bodies.push_back(*std::move(body));
+  }
+  for (const bool is_else : {false, true}) {
+    if (broken[is_else].ok()) continue;
+    ASSIGN_OR_RETURN(bodies[is_else],
+                     FailingBody(node, is_else, bodies[!is_else], broken[is_else]));
+  }
+  for (const Body& body : bodies) {
+    for (const ValueId capture : body.captures) {
       if (std::count(branch.inputs.begin() + 1, branch.inputs.end(), capture) == 0) {
         branch.inputs.push_back(capture);
       }

@@ -163,12 +163,14 @@ absl::Status OnnxGraphImporter::Define(Scope& scope, const std::string& name, Va
   return absl::InvalidArgumentError(absl::StrCat("two values are named '", name, "'"));
 }
 
-absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphProto& graph) {
+absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphProto& graph,
+                                                const std::set<std::string>& given) {
   // Refused, rather than read as if it were not there: the model would run with other weights.
   if (graph.sparse_initializer_size() > 0) {
     return absl::UnimplementedError("sparse initializers are not supported");
   }
   for (const onnx::TensorProto& tensor : graph.initializer()) {
+    if (given.contains(tensor.name())) continue;
     ASSIGN_OR_RETURN(
         OnnxTensor constant,
         ReadOnnxTensor(tensor, *context_->bytes, context_->options->max_tensor_elements,
@@ -322,7 +324,9 @@ absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& 
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (scope.values.count(input.name()) > 0 &&
         context_->graph.IsConstant(Find(scope, input.name()))) {
-      continue;  // Up to IR version 3 initializers had to be listed as inputs too.
+      // Most are weights: up to IR version 3 all initializers had to be listed, and exporters went
+      // on to do so. One that a caller means to give has to be named.
+      continue;
     }
     const auto value = context_->options->input_values.find(input.name());
     if (value != context_->options->input_values.end()) {
@@ -532,7 +536,15 @@ absl::Status OnnxGraphImporter::SetOutputs(Scope& scope, const onnx::GraphProto&
 absl::Status OnnxGraphImporter::ImportMain(const onnx::GraphProto& graph) {
   Scope scope;
   context_->graph.name = graph.name();
-  RETURN_IF_ERROR(AddInitializers(scope, graph));
+  std::set<std::string> given;
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    const ImportOptions& options = *context_->options;
+    if (options.input_shapes.contains(input.name()) ||
+        options.input_values.contains(input.name())) {
+      given.insert(input.name());
+    }
+  }
+  RETURN_IF_ERROR(AddInitializers(scope, graph, given));
   // After the initializers, since old models list these as inputs too.
   // A name that the model has not is told before the shape that is missing because of that.
   RETURN_IF_ERROR(CheckOverrides(graph, scope));

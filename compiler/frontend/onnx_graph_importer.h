@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -102,7 +103,9 @@ class OnnxGraphImporter {
   // The same for a name that a body reads of the graph around it.
   ValueId Capture(Scope& scope, const std::string& name);
   absl::Status Define(Scope& scope, const std::string& name, ValueId id);
-  absl::Status AddInitializers(Scope& scope, const onnx::GraphProto& graph);
+  // `given`: inputs of which the options say something; an initializer is only their default.
+  absl::Status AddInitializers(Scope& scope, const onnx::GraphProto& graph,
+                               const std::set<std::string>& given = {});
   absl::Status AddInputs(Scope& scope, const onnx::GraphProto& graph);
   // Of an input that the options give a value.
   absl::StatusOr<ValueId> InputValue(const onnx::ValueInfoProto& input, const std::string& text);
@@ -132,6 +135,9 @@ class OnnxGraphImporter {
                           OnnxNode& node);
   absl::Status ImportIf(Scope& scope, OnnxNode& node);
   absl::Status ImportBranches(Scope& scope, OnnxNode& node);
+  // A branch that ends the run with `why`, and gives what the other one does.
+  absl::StatusOr<Body> FailingBody(const OnnxNode& node, bool is_else, const Body& other,
+                                   const absl::Status& why);
   // Where branches give other shapes, or a run sizes what one gives: both give the larger shape,
   // and how much of it holds as outputs more, one for each of the results.
   absl::StatusOr<std::vector<SizedOutput>> GiveBounds(OnnxNode& node, std::vector<Body>& bodies);
