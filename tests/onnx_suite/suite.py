@@ -8,7 +8,7 @@ counts between two marks; other counts fail. --write: writes table and counts in
 
 A case is right if every output is close to the suite's at the case's own tolerances. Shapes are
 static: symbolic dimensions get the extents of the case's inputs (--shape), and inputs that must be
-known when a model is read (axes, pads, sizes), or have no elements, are fixed to the case's values
+known when a model is read (axes, pads, sizes) are fixed to the case's values
 (--value).
 """
 
@@ -82,8 +82,6 @@ def run_case(runner, case):
         for extent in arrays[value.name].shape:
             shape.dim.add().dim_value = extent
     fixed = set()
-    # Nothing can be given for a tensor without elements but its shape.
-    fixed |= {name for name in names if arrays[name].size == 0}
     while True:
         values = {name: value_text(arrays[name]) for name in sorted(fixed)}
         reply, sets = runner.run(model.SerializeToString(),
