@@ -1,7 +1,10 @@
 #include "compiler/graph/fold_batch_norm_pass.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -72,24 +75,37 @@ std::optional<ChannelValues> ByChannel(const Graph& graph, ValueId id,
   return ChannelValues{std::move(values), std::move(origin)};
 }
 
-std::optional<ScaleShift> OfBatchNorm(const Graph& graph, const GraphNode& node) {
+// y = (x - mean[c]) * gamma[c] / deviation[c] + beta[c].
+struct Norm {
+  ChannelValues gamma, beta, mean, deviation;
+};
+
+std::optional<Norm> NormOf(const Graph& graph, const GraphNode& node) {
   for (int i = 1; i <= 4; ++i) {
     if (!graph.IsConstant(node.inputs[i])) return std::nullopt;
   }
-  const std::vector<double> gamma = ConstantValues(graph, node.inputs[1]);
-  const std::vector<double> beta = ConstantValues(graph, node.inputs[2]);
-  const std::vector<double> mean = ConstantValues(graph, node.inputs[3]);
-  const std::vector<double> variance = ConstantValues(graph, node.inputs[4]);
+  const auto input = [&](int i) {
+    return ChannelValues{ConstantValues(graph, node.inputs[i]),
+                         OriginOfValues(graph, node.inputs[i])};
+  };
+  Norm norm = {.gamma = input(1), .beta = input(2), .mean = input(3), .deviation = input(4)};
   const double epsilon = node.attributes.Float("epsilon", 1e-5);
+  for (double& v : norm.deviation.values) v = std::sqrt(v + epsilon);
+  norm.deviation.origin =
+      Apply("sqrt", {Apply("add", {norm.deviation.origin, Constants({epsilon}).origin})});
+  return norm;
+}
+
+ScaleShift ScaleShiftOf(const Norm& norm) {
   ScaleShift result;
-  for (size_t c = 0; c < gamma.size(); ++c) {
-    result.scale.values.push_back(gamma[c] / std::sqrt(variance[c] + epsilon));
-    result.shift.values.push_back(beta[c] - mean[c] * result.scale.values[c]);
+  for (size_t c = 0; c < norm.gamma.values.size(); ++c) {
+    result.scale.values.push_back(norm.gamma.values[c] / norm.deviation.values[c]);
+    result.shift.values.push_back(norm.beta.values[c] -
+                                  norm.mean.values[c] * result.scale.values[c]);
   }
-  const auto origin = [&](int input) { return OriginOfValues(graph, node.inputs[input]); };
-  result.scale.origin = Apply(
-      "div", {origin(1), Apply("sqrt", {Apply("add", {origin(4), Constants({epsilon}).origin})})});
-  result.shift.origin = Apply("sub", {origin(2), Apply("mul", {origin(3), result.scale.origin})});
+  result.scale.origin = Apply("div", {norm.gamma.origin, norm.deviation.origin});
+  result.shift.origin =
+      Apply("sub", {norm.beta.origin, Apply("mul", {norm.mean.origin, result.scale.origin})});
   return result;
 }
 
@@ -100,7 +116,8 @@ std::optional<ScaleShift> OfNode(const Graph& graph, const GraphNode& node, size
     const bool last = node.attributes.Int("channels_last", 0) != 0;
     const auto rank = static_cast<int>(graph.value(node.outputs[0]).type.shape.size());
     if (position != 0 || channel != (last ? rank - 1 : 1)) return std::nullopt;
-    return OfBatchNorm(graph, node);
+    const std::optional<Norm> norm = NormOf(graph, node);
+    return norm.has_value() ? std::optional(ScaleShiftOf(*norm)) : std::nullopt;
   }
   const bool swaps = node.op == "mul" || node.op == "add";
   if (!swaps && node.op != "div" && node.op != "sub") return std::nullopt;
@@ -123,6 +140,14 @@ std::optional<ScaleShift> OfNode(const Graph& graph, const GraphNode& node, size
   return ScaleShift{std::move(other), std::move(*by_channel)};
 }
 
+// Whether a sum of products times the scale may be a sum of scaled products, whatever the operands:
+// an infinity, or what is one before the sum is complete, would meet a 0 or its like.
+bool IsModerate(const std::vector<double>& scale, DType wide) {
+  // Half of the exponents: sums of that size are nobody's.
+  const double most = wide == DType::kF64 ? 0x1p511 : 0x1p63;
+  return std::all_of(scale.begin(), scale.end(), [&](double s) { return std::abs(s) <= most; });
+}
+
 // Output channel of each element of the weights.
 struct WeightLayout {
   int64_t outer, channels, inner, groups;
@@ -137,11 +162,29 @@ std::optional<WeightLayout> LayoutOf(const Graph& graph, const GraphNode& node) 
     return WeightLayout{shape[0], shape[1], rest / shape[1], node.attributes.Int("group", 1)};
   }
   if (node.op == "gemm") {
-    if (node.attributes.Float("beta", 1) != 1 && node.inputs.size() > 2) return std::nullopt;
     if (node.attributes.Int("trans_b", 0) != 0) return WeightLayout{1, shape[0], shape[1], 1};
     return WeightLayout{shape[0], shape[1], 1, 1};
   }
   return std::nullopt;
+}
+
+// What the product adds by itself; nothing where it is not known, or not one value a channel.
+std::optional<ChannelValues> BiasOf(const Graph& graph, const GraphNode& node, int64_t channels) {
+  if (node.inputs.size() < 3) return Constants(std::vector<double>(channels, 0));
+  if (node.op != "gemm") {
+    const GraphValue& bias = graph.value(node.inputs[2]);
+    if (bias.data == nullptr || ElementCount(bias.type.shape) != channels) return std::nullopt;
+    return ChannelValues{ConstantValues(graph, node.inputs[2]),
+                         OriginOfValues(graph, node.inputs[2])};
+  }
+  const double beta = node.attributes.Float("beta", 1);
+  if (beta == 0) return Constants(std::vector<double>(channels, 0));
+  const std::vector<int64_t>& shape = graph.value(node.outputs[0]).type.shape;
+  std::optional<ChannelValues> bias = ByChannel(graph, node.inputs[2], shape, 1);
+  if (!bias.has_value() || beta == 1) return bias;
+  for (double& v : bias->values) v *= beta;
+  bias->origin = Apply("mul", {bias->origin, Constants({beta}).origin});
+  return bias;
 }
 
 // As ScaleWeights computes it.
@@ -161,30 +204,79 @@ OriginPtr ScaledOrigin(const GraphValue& weights, const WeightLayout& layout,
   return ReshapedOrigin(CastOrigin(scaled, weights.type.dtype), shape);
 }
 
+// Whether scaled weights are what products with them say: none is infinite, and in no channel the
+// greatest one vanishes that was there before. (What vanishes beside a greater one is its
+// rounding.)
+class ScaledRange {
+ public:
+  ScaledRange(DType dtype, size_t channels)
+      : dtype_(dtype), before_(channels, 0), after_(channels, 0) {}
+
+  void See(size_t channel, double before, double after) {
+    is_finite_ = is_finite_ && std::isfinite(RoundToStorage(dtype_, after));
+    before_[channel] = std::max(before_[channel], std::abs(before));
+    after_[channel] = std::max(after_[channel], std::abs(after));
+  }
+  bool Holds(const std::vector<double>& scale) const {
+    for (size_t c = 0; c < before_.size(); ++c) {
+      const bool is_there = scale[c] != 0 && IsNormalNumber(dtype_, before_[c]);
+      if (is_there && !IsNormalNumber(dtype_, after_[c])) return false;
+    }
+    return is_finite_;
+  }
+
+ private:
+  const DType dtype_;
+  bool is_finite_ = true;
+  std::vector<double> before_, after_;  // The greatest of each channel.
+};
+
+// Null where the type does not hold them.
 ConstantPtr ScaleWeights(const Graph& graph, const GraphNode& node, const WeightLayout& layout,
                          const ChannelValues& by_channel) {
   const std::vector<double>& scale = by_channel.values;
   const GraphValue& weights = graph.value(node.inputs[1]);
+  const DType dtype = weights.type.dtype;
+  ScaledRange range(dtype, scale.size());
   const auto scaled_values = [&](auto values) {
     using T = typename decltype(values)::value_type;
     size_t at = 0;
     for (int64_t o = 0; o < layout.outer; ++o) {
       const int64_t group = o / (layout.outer / layout.groups);
       for (int64_t c = 0; c < layout.channels; ++c) {
-        const double s = scale[group * layout.channels + c];
-        for (int64_t i = 0; i < layout.inner; ++i, ++at)
-          values[at] = static_cast<T>(values[at] * s);
+        const size_t channel = group * layout.channels + c;
+        for (int64_t i = 0; i < layout.inner; ++i, ++at) {
+          const T before = values[at];
+          values[at] = static_cast<T>(before * scale[channel]);
+          range.See(channel, before, values[at]);
+        }
       }
     }
     return values;
   };
-  const DType dtype = weights.type.dtype;
   // As floats where they are: weights are most of a model's memory.
   const ConstantPtr scaled =
       dtype == DType::kF32
           ? MakeConstant(scaled_values(CopyAs<float>(*weights.data)))
           : FromDoubles(dtype, scaled_values(ToDoubles(weights.type, *weights.data)));
+  if (!range.Holds(scale)) return nullptr;
   return WithOrigin(scaled, ScaledOrigin(weights, layout, by_channel.origin));
+}
+
+// bias * scale + shift; nothing where a sum of numbers that are none too large is.
+std::optional<ChannelValues> FoldedBias(const ChannelValues& bias, const ScaleShift& ss,
+                                        DType wide) {
+  ChannelValues folded;
+  for (size_t c = 0; c < bias.values.size(); ++c) {
+    const double value = bias.values[c] * ss.scale.values[c] + ss.shift.values[c];
+    const bool was_finite = std::isfinite(bias.values[c]) && std::isfinite(ss.shift.values[c]);
+    const double most = wide == DType::kF64 ? std::numeric_limits<double>::max()
+                                            : std::numeric_limits<float>::max();
+    if (was_finite && !(std::abs(value) <= most)) return std::nullopt;
+    folded.values.push_back(value);
+  }
+  folded.origin = Apply("add", {Apply("mul", {bias.origin, ss.scale.origin}), ss.shift.origin});
+  return folded;
 }
 
 // Folds into `producer`; false where it cannot be.
@@ -197,40 +289,37 @@ bool FoldInto(Graph& graph, GraphNodeId producer_id, const ScaleShift& ss) {
   if (!layout.has_value() || !IsFloat(weights.dtype)) return false;
   const auto channels = static_cast<int64_t>(ss.scale.values.size());
   if (channels != layout->channels * layout->groups) return false;
-  std::vector<double> bias(channels, 0);
-  OriginPtr bias_origin = ss.shift.origin;
-  if (producer.inputs.size() > 2) {
-    const GraphValue& old = graph.value(producer.inputs[2]);
-    if (old.data == nullptr || ElementCount(old.type.shape) != channels) return false;
-    bias = ConstantValues(graph, producer.inputs[2]);
-    bias_origin =
-        Apply("add", {Apply("mul", {OriginOfValues(graph, producer.inputs[2]), ss.scale.origin}),
-                      ss.shift.origin});
-  }
-  for (int64_t c = 0; c < channels; ++c) {
-    bias[c] = bias[c] * ss.scale.values[c] + ss.shift.values[c];
-  }
-  const std::string name = producer.name;
-  const ConstantPtr scaled = ScaleWeights(graph, producer, *layout, ss.scale);
-  const ValueId new_weights = AddConstant(graph, name + ".weight", weights, scaled);
   // Added to a sum, which is wide: rounding it saves nothing.
   const DType wide = ComputeType(weights.dtype);
+  if (!IsModerate(ss.scale.values, wide)) return false;
+  const bool had_bias = producer.inputs.size() > 2;
+  const std::optional<ChannelValues> old = BiasOf(graph, producer, channels);
+  std::optional<ChannelValues> bias = old.has_value() ? FoldedBias(*old, ss, wide) : std::nullopt;
+  if (!bias.has_value()) return false;
+  if (!had_bias) bias->origin = ss.shift.origin;
+  const std::string name = producer.name;
+  const ConstantPtr scaled = ScaleWeights(graph, producer, *layout, ss.scale);
+  if (scaled == nullptr) return false;
+  const ValueId new_weights = AddConstant(graph, name + ".weight", weights, scaled);
   const ValueId new_bias =
       AddConstant(graph, name + ".bias", {wide, {channels}},
-                  WithOrigin(FromDoubles(wide, bias), CastOrigin(bias_origin, wide)));
+                  WithOrigin(FromDoubles(wide, bias->values), CastOrigin(bias->origin, wide)));
   producer.inputs.resize(2);
   producer.inputs[1] = new_weights;
   producer.inputs.push_back(new_bias);
+  // What is added now holds the factor of what was.
+  if (producer.attributes.Has("beta")) producer.attributes.Set("beta", 1.0);
   return true;
 }
 
-// batch_norm with no producer to fold into: x * scale + shift, which fuses like any elementwise.
-absl::Status Decompose(Graph& graph, const GraphNode& node, const ScaleShift& ss,
+// batch_norm with no producer to fold into: x * scale + shift, which fuses like any elementwise; as
+// it is written where that has no such numbers, as over a variance of 0.
+absl::Status Decompose(Graph& graph, const GraphNode& node, const Norm& norm,
                        Replacements& replacements) {
   const TensorType type = graph.value(node.inputs[0]).type;
   const size_t rank = type.shape.size();
   std::vector<int64_t> shape(rank, 1);
-  const auto channels = static_cast<int64_t>(ss.scale.values.size());
+  const auto channels = static_cast<int64_t>(norm.gamma.values.size());
   const bool last = node.attributes.Int("channels_last", 0) != 0;
   shape[last ? rank - 1 : rank > 1 ? 1 : 0] = channels;
   if (last) shape = {channels};
@@ -240,12 +329,24 @@ absl::Status Decompose(Graph& graph, const GraphNode& node, const ScaleShift& ss
                        WithOrigin(FromDoubles(wide, by_channel.values),
                                   ReshapedOrigin(CastOrigin(by_channel.origin, wide), shape)));
   };
-  const ValueId scale = add(node.name + ".scale", ss.scale);
-  const ValueId shift = add(node.name + ".shift", ss.shift);
-  ASSIGN_OR_RETURN(const ValueId scaled,
-                   AddOp(graph, "mul", {node.inputs[0], scale}, {}, node.name));
-  ASSIGN_OR_RETURN(const ValueId shifted, AddOp(graph, "add", {scaled, shift}, {}, node.name));
-  replacements.Set(node.outputs[0], shifted);
+  ValueId y = node.inputs[0];
+  const auto then = [&](const char* op, const char* suffix, const ChannelValues& values) {
+    const absl::StatusOr<ValueId> next =
+        AddOp(graph, op, {y, add(node.name + suffix, values)}, {}, node.name);
+    if (next.ok()) y = *next;
+    return next.status();
+  };
+  const ScaleShift ss = ScaleShiftOf(norm);
+  if (IsModerate(ss.scale.values, wide) && IsModerate(ss.shift.values, wide)) {
+    RETURN_IF_ERROR(then("mul", ".scale", ss.scale));
+    RETURN_IF_ERROR(then("add", ".shift", ss.shift));
+  } else {
+    RETURN_IF_ERROR(then("sub", ".mean", norm.mean));
+    RETURN_IF_ERROR(then("mul", ".gamma", norm.gamma));
+    RETURN_IF_ERROR(then("div", ".deviation", norm.deviation));
+    RETURN_IF_ERROR(then("add", ".beta", norm.beta));
+  }
+  replacements.Set(node.outputs[0], y);
   return absl::OkStatus();
 }
 
@@ -282,8 +383,8 @@ absl::Status FoldBatchNorm(Graph& graph) {
       folded = true;
     }
     if (!folded && node.op == "batch_norm") {
-      if (const auto ss = OfBatchNorm(graph, node)) {
-        RETURN_IF_ERROR(Decompose(graph, node, *ss, replacements));
+      if (const std::optional<Norm> norm = NormOf(graph, node)) {
+        RETURN_IF_ERROR(Decompose(graph, node, *norm, replacements));
       }
     }
   }

@@ -10,8 +10,9 @@ namespace burnish {
 
 // Scales and shifts are batch_norm, and mul, div, add, sub with a constant that has one value a
 // channel. Folded into conv, conv_transpose, dense and gemm with constant weights whose result
-// nothing else reads. Folding rounds once more than the graph as written: products are computed in
-// double and rounded to the weights' type.
+// nothing else reads, while the weights' type holds the products and no scale is infinite or near
+// it: special values are those of the graph as written. Folding rounds once more than that:
+// products are computed in double and rounded to the weights' type.
 absl::Status FoldBatchNorm(Graph& graph);
 
 }  // namespace burnish

@@ -1,5 +1,6 @@
 #include "compiler/graph/fold_batch_norm_pass.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/status_matchers.h"
@@ -99,6 +100,65 @@ TEST(FoldBatchNormTest, GoesIntoGemmOfEitherForm) {
     graph.outputs = {Norm(graph, y, 5)};
     ExpectOneNode(graph, "gemm");
   }
+}
+
+// C has a factor, may be there or not, and may be of a row, of an element, or of what is no
+// channel.
+TEST(FoldBatchNormTest, WhatGemmAddsKeepsItsFactor) {
+  const std::vector<std::pair<Shape, bool>> shapes = {
+      {{}, true}, {{3}, true}, {{1, 3}, true}, {{1}, true}, {{3, 1}, false}, {{3, 3}, false}};
+  for (const double beta : {0.0, 1.0, 2.5}) {
+    for (const auto& [shape, folds] : shapes) {
+      for (const bool has_c : {false, true}) {
+        SCOPED_TRACE(testing::Message() << beta << " " << has_c << " " << shape.size());
+        Graph graph;
+        std::vector<ValueId> inputs = {AddInput(graph, "x", {DType::kF32, {3, 4}}),
+                                       AddRandomConstant(graph, "w", {4, 3}, 1)};
+        if (has_c) inputs.push_back(AddRandomConstant(graph, "c", shape, 2));
+        const ValueId y = Op(graph, "gemm", inputs, {{"alpha", 0.5}, {"beta", beta}});
+        const ValueId t = AddRandomConstant(graph, "t", {3}, 4);
+        graph.outputs = {Op(graph, "add", {Norm(graph, y, 3), t})};
+        const Graph before = graph;
+        ASSERT_THAT(FoldBatchNorm(graph), IsOk());
+        EXPECT_EQ(Difference(before, graph), "");
+        EXPECT_EQ(graph.nodes.size() == 1, folds || !has_c || beta == 0) << PrintGraph(graph);
+      }
+    }
+  }
+}
+
+// No bias would be 0 times infinity, and no weight more than its type holds, or less.
+TEST(FoldBatchNormTest, AScaleThatTheWeightsDoNotHoldStays) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::pair<double, bool> scales[] = {{infinity, false}, {-infinity, false},
+                                            {1e38, false},     {0, true},
+                                            {1e-37, true},     {1.5e-38, false}};
+  for (const auto& [scale, folds] : scales) {
+    SCOPED_TRACE(scale);
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 2}});
+    const ValueId w =
+        AddConstant(graph, "w", {DType::kF32, {1, 2}}, MakeConstant<float>({0.5f, 0.25f}));
+    const ValueId s =
+        AddConstant(graph, "s", {DType::kF32, {1}}, FromDoubles(DType::kF32, {scale}));
+    graph.outputs = {Op(graph, "mul", {Op(graph, "dense", {x, w}), s})};
+    ASSERT_THAT(FoldBatchNorm(graph), IsOk());
+    EXPECT_EQ(CountNodes(graph, "mul"), folds ? 0 : 1);
+  }
+}
+
+// (x - mean) / 0 is an infinity; x / 0 - mean / 0 would be none.
+TEST(FoldBatchNormTest, ANormOverNoVarianceIsComputedAsItIsWritten) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 1, 2}});
+  const auto number = [&](float value) {
+    return AddConstant(graph, "p", {DType::kF32, {1}}, MakeConstant<float>({value}));
+  };
+  graph.outputs = {
+      Op(graph, "batch_norm", {x, number(1), number(3), number(2), number(0)}, {{"epsilon", 0.0}})};
+  ASSERT_THAT(FoldBatchNorm(graph), IsOk());
+  EXPECT_EQ(CountNodes(graph, "sub"), 1) << PrintGraph(graph);
+  EXPECT_EQ(CountNodes(graph, "div"), 1);
 }
 
 TEST(FoldBatchNormTest, AddAfterMatrixProductBecomesItsBias) {

@@ -383,10 +383,14 @@ class Folder {
     const int64_t x_zero = from->zero[0] + (is_signed ? 128 : 0);
     const auto bias = BiasOf(chain, *w, from->scale[0], x_zero);
     if (!bias.has_value()) return std::nullopt;
-    ASSIGN_OR_RETURN(x, Unsigned(x));
     IntegerProduct made;
+    for (const double scale : w->scale) {
+      made.scale.push_back(from->scale[0] * scale);
+      const bool vanishes = from->scale[0] != 0 && scale != 0;
+      if (vanishes && !IsNormalNumber(DType::kF32, made.scale.back())) return std::nullopt;
+    }
+    ASSIGN_OR_RETURN(x, Unsigned(x));
     ASSIGN_OR_RETURN(made.sums, Sums(product, x, x_zero, *w, *bias));
-    for (const double scale : w->scale) made.scale.push_back(from->scale[0] * scale);
     return made;
   }
 

@@ -1,5 +1,6 @@
 #include "compiler/graph/rewrite.h"
 
+#include <cmath>
 #include <set>
 
 #include "base/status_macros.h"
@@ -13,6 +14,13 @@ bool IsScalarConstant(const Graph& graph, ValueId id, double* value) {
   if (constant.data == nullptr || ElementCount(constant.type.shape) != 1) return false;
   *value = FirstAsDouble(constant.type, *constant.data);
   return true;
+}
+
+bool IsNormalNumber(DType type, double value) {
+  constexpr double kLeastNormalF16 = 0x1p-14;
+  const double stored = RoundToStorage(type, value);
+  if (type == DType::kF16) return std::isfinite(stored) && std::abs(stored) >= kLeastNormalF16;
+  return type == DType::kF64 ? std::isnormal(stored) : std::isnormal(static_cast<float>(stored));
 }
 
 bool IsIdentityPermutation(const std::vector<int64_t>& perm) {

@@ -11,6 +11,9 @@ namespace burnish {
 // A small constant's values where `id` is a constant of floats or integers with one element.
 bool IsScalarConstant(const Graph& graph, ValueId id, double* value);
 
+// Whether `value`, rounded to the type, is finite and no denormal: neither lost nor taken for 0.
+bool IsNormalNumber(DType type, double value);
+
 bool IsIdentityPermutation(const std::vector<int64_t>& perm);
 // True where a transpose by `perm` moves no element of `shape`: dimensions of extent 1 aside, the
 // order is kept.
