@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -129,6 +130,7 @@ absl::StatusOr<ValueId> PadIntoConv(Graph& graph, const GraphNode& node) {
   const size_t first = node.attributes.Int("channels_last", 0) != 0 ? 1 : 2;
   Shape pads = node.attributes.Ints("pads", Shape(2 * spatial, 0));
   for (size_t d = 0; d < rank; ++d) {
+    if (extra[d] < 0 || extra[rank + d] < 0) return -1;  // What is cut off is no padding.
     const bool is_spatial = d >= first && d < first + spatial;
     if (!is_spatial && (extra[d] != 0 || extra[rank + d] != 0)) return -1;
     if (!is_spatial) continue;
@@ -149,19 +151,29 @@ absl::StatusOr<ValueId> PowerOfScalar(Graph& graph, const GraphNode& node) {
   if (ShapeOf(graph, x) != ShapeOf(graph, node.outputs[0])) return -1;
   if (exponent == 1) return x;
   if (exponent == 2) return AddOp(graph, "mul", {x, x}, {}, node.name);
-  const bool is_float = IsFloat(graph.value(x).type.dtype);
-  if (is_float && exponent == 0.5) return AddOp(graph, "sqrt", {x}, {}, node.name);
-  return -1;
+  const DType dtype = graph.value(x).type.dtype;
+  if (!IsFloat(dtype) || exponent != 0.5) return -1;
+  // The root of -0 is -0, and that of -infinity is none; their powers are 0 and infinity.
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto number = [&](double value) {
+    return AddConstant(graph, node.name, {dtype, {}}, FromDoubles(dtype, {value}));
+  };
+  ASSIGN_OR_RETURN(const ValueId positive, AddOp(graph, "add", {x, number(0)}, {}, node.name));
+  ASSIGN_OR_RETURN(const ValueId root, AddOp(graph, "sqrt", {positive}, {}, node.name));
+  ASSIGN_OR_RETURN(const ValueId endless,
+                   AddOp(graph, "equal", {x, number(-infinity)}, {}, node.name));
+  return AddOp(graph, "where", {endless, number(infinity), root}, {}, node.name);
 }
 
-// A division by a power of two is a product, exactly, and takes a tenth of the time.
+// A division by a power of two is a product, exactly, and takes a tenth of the time. Both must be
+// numbers that kernels know: 2^17 is no 16-bit float, and of denormals 2^-127 is 0.
 absl::StatusOr<ValueId> DivideByPowerOfTwo(Graph& graph, const GraphNode& node) {
   double divisor = 0;
   if (node.op != "div" || !IsScalarConstant(graph, node.inputs[1], &divisor)) return -1;
   const TensorType type = graph.value(node.inputs[1]).type;
   int exponent = 0;
   if (!IsFloat(type.dtype) || std::abs(std::frexp(divisor, &exponent)) != 0.5 ||
-      std::abs(exponent) > 100) {
+      !IsNormalNumber(type.dtype, divisor) || !IsNormalNumber(type.dtype, 1 / divisor)) {
     return -1;
   }
   const ValueId factor = AddConstant(graph, graph.value(node.inputs[1]).name, type,

@@ -1,5 +1,7 @@
 #include "compiler/graph/simplify_pass.h"
 
+#include <cmath>
+
 #include "base/status_matchers.h"
 #include "compiler/graph/graph_testing.h"
 #include "gtest/gtest.h"
@@ -114,7 +116,24 @@ TEST(SimplifyTest, SquaresAndRootsArePlainArithmetic) {
     return Op(graph, "pow", {v, e});
   };
   graph.outputs = {power(power(x, 2), 0.5f)};
-  EXPECT_EQ(Simplified(graph), "mul sqrt");
+  // What a root would make of -0 and of -infinity is put right.
+  EXPECT_EQ(Simplified(graph), "mul add sqrt equal where");
+}
+
+// The reciprocal of 2^-17 is no 16-bit float, and that of 2^127 is a denormal one.
+TEST(SimplifyTest, AQuotientWhoseReciprocalIsNoNumberStays) {
+  for (const DType dtype : {DType::kF16, DType::kBf16, DType::kF32, DType::kF64}) {
+    const int most = dtype == DType::kF16 ? 14 : dtype == DType::kF64 ? 1022 : 126;
+    for (const int exponent : {-most - 1, -most, most, most + 1}) {
+      SCOPED_TRACE(testing::Message() << DTypeName(dtype) << " 2^" << exponent);
+      Graph graph;
+      const ValueId x = AddInput(graph, "x", {dtype, {3}});
+      const ValueId d =
+          AddConstant(graph, "d", {dtype, {}}, FromDoubles(dtype, {std::ldexp(1.0, exponent)}));
+      graph.outputs = {Op(graph, "div", {x, d})};
+      EXPECT_EQ(Simplified(graph), std::abs(exponent) == most ? "mul" : "div");
+    }
+  }
 }
 
 TEST(SimplifyTest, OnlyDivisionsByPowersOfTwoAreProducts) {
