@@ -9,10 +9,10 @@
 
 #include "absl/types/span.h"
 #include "compiler/codegen/llvm/math_coefficients.h"
+#include "compiler/codegen/llvm/math_values.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
 namespace burnish {
@@ -23,19 +23,18 @@ using llvm::Value;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Values of one floating-point type, all scalar or all vectors of one length.
-class MathEmitter {
+// Exp, Log and Tanh of either type; the others of floats.
+class MathEmitter : public MathValues {
  public:
-  MathEmitter(llvm::IRBuilderBase& builder, const MathUnits& units, llvm::Type* type)
-      : b_(builder), units_(units), type_(type), is_f64_(type->getScalarType()->isDoubleTy()) {}
+  using MathValues::MathValues;
 
   Value* Exp(Value* x);
   Value* Log(Value* x);
   Value* Tanh(Value* x);
   Value* Erf(Value* x);
-  Value* OnePlusErf(Value* x);          // Of floats.
-  Value* SinOrCos(Value* x, bool cos);  // Of floats.
-  Value* Pow(Value* x, Value* y);       // Of floats.
+  Value* OnePlusErf(Value* x);
+  Value* SinOrCos(Value* x, bool cos);
+  Value* Pow(Value* x, Value* y);
 
  private:
   // x = n * pi/2 + r
@@ -44,31 +43,7 @@ class MathEmitter {
     Value* r;
   };
 
-  llvm::Type* Like(llvm::Type* scalar) const {
-    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type_);
-    return vector == nullptr ? scalar
-                             : llvm::FixedVectorType::get(scalar, vector->getNumElements());
-  }
-  llvm::Type* Int32() const { return Like(b_.getInt32Ty()); }
-  // Integers of the values' own width.
-  llvm::Type* Bits() const {
-    return Like(is_f64_ ? static_cast<llvm::Type*>(b_.getInt64Ty()) : b_.getInt32Ty());
-  }
-  Value* Number(double value) const { return llvm::ConstantFP::get(type_, value); }
-  Value* Int(llvm::Type* type, int64_t value) const {
-    return llvm::ConstantInt::get(type, static_cast<uint64_t>(value), true);
-  }
-  Value* Add(Value* a, Value* b) { return b_.CreateFAdd(a, b); }
-  Value* Sub(Value* a, Value* b) { return b_.CreateFSub(a, b); }
-  Value* Mul(Value* a, Value* b) { return b_.CreateFMul(a, b); }
-  Value* Abs(Value* a) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
-  // A NaN in x stays one.
-  Value* AtMost(Value* x, double limit) {
-    return b_.CreateSelect(b_.CreateFCmpOGT(x, Number(limit)), Number(limit), x);
-  }
-  Value* AtLeast(Value* x, double limit) {
-    return b_.CreateSelect(b_.CreateFCmpOLT(x, Number(limit)), Number(limit), x);
-  }
+  // Contracted to fused operations where the target has them.
   Value* Polynomial(Value* x, absl::Span<const double> coefficients) {
     Value* sum = Number(coefficients.back());
     for (size_t i = coefficients.size() - 1; i-- > 0;) {
@@ -83,33 +58,10 @@ class MathEmitter {
     Value* less_one;
   };
 
-  std::pair<Value*, Value*> RoundToInt(Value* x);
   Power ReducePower(Value* x);
-  Value* PowerOfTwo(Value* n);
-  Value* Scale(Value* x, Value* rounded, Value* n);
   Reduced ReduceAngle(Value* x);
   Reduced ReduceLargeAngle(Value* x, Value* large, const Reduced& other);
-
-  llvm::IRBuilderBase& b_;
-  const MathUnits units_;
-  llvm::Type* const type_;
-  const bool is_f64_;
 };
-
-// The nearest integer as a float and as i32, |x| < 2^22 (doubles: 2^31). By adding a number whose
-// last bit counts ones: no conversion, which NaN would make undefined.
-std::pair<Value*, Value*> MathEmitter::RoundToInt(Value* x) {
-  Value* const magic = Number(is_f64_ ? 0x1.8p52 : 0x1.8p23);
-  Value* const shifted = Add(x, magic);
-  Value* const n = b_.CreateSub(b_.CreateBitCast(shifted, Bits()), b_.CreateBitCast(magic, Bits()));
-  return {Sub(shifted, magic), b_.CreateTrunc(n, Int32())};
-}
-
-// Of an i32 in the exponent's range.
-Value* MathEmitter::PowerOfTwo(Value* n) {
-  Value* const biased = b_.CreateSExt(b_.CreateAdd(n, Int(Int32(), is_f64_ ? 1023 : 127)), Bits());
-  return b_.CreateBitCast(b_.CreateShl(biased, Int(Bits(), is_f64_ ? 52 : 23)), type_);
-}
 
 // n, as a float and as i32, and e^r - 1 for x = n * ln(2) + r, |r| <= ln(2)/2.
 MathEmitter::Power MathEmitter::ReducePower(Value* x) {
@@ -125,40 +77,6 @@ Value* MathEmitter::Exp(Value* x) {
   const double limit = is_f64_ ? 760 : 110;
   const Power power = ReducePower(AtLeast(AtMost(x, limit), -limit));
   return Scale(Add(power.less_one, Number(1)), power.rounded, power.n);
-}
-
-// x * 2^n; `rounded` is n as a float. Both ways give the same bits.
-Value* MathEmitter::Scale(Value* x, Value* rounded, Value* n) {
-  if (units_.scale) {
-    const int64_t bits = type_->isVectorTy() ? type_->getPrimitiveSizeInBits().getFixedValue() : 0;
-    const auto of_type = [&](llvm::Intrinsic::ID f32, llvm::Intrinsic::ID f64) {
-      return is_f64_ ? f64 : f32;
-    };
-    llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
-    if (bits == 128) {
-      id = of_type(llvm::Intrinsic::x86_avx512_mask_scalef_ps_128,
-                   llvm::Intrinsic::x86_avx512_mask_scalef_pd_128);
-    } else if (bits == 256) {
-      id = of_type(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256,
-                   llvm::Intrinsic::x86_avx512_mask_scalef_pd_256);
-    } else if (bits == 512) {
-      id = of_type(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
-                   llvm::Intrinsic::x86_avx512_mask_scalef_pd_512);
-    }
-    if (id != llvm::Intrinsic::not_intrinsic) {
-      // A mask of all lanes, in 8 bits at least.
-      const auto lanes = static_cast<unsigned>(bits) / (is_f64_ ? 64 : 32);
-      std::vector<Value*> arguments = {
-          x, rounded, llvm::PoisonValue::get(type_),
-          llvm::Constant::getAllOnesValue(b_.getIntNTy(std::max(8U, lanes)))};
-      constexpr int kCurrentRounding = 4;  // _MM_FROUND_CUR_DIRECTION
-      if (bits == 512) arguments.push_back(b_.getInt32(kCurrentRounding));
-      return b_.CreateIntrinsic(id, {}, arguments);
-    }
-  }
-  // In two steps: 2^n alone may be outside of the type where the result is not.
-  Value* const half = b_.CreateAShr(n, Int(Int32(), 1));
-  return Mul(Mul(x, PowerOfTwo(half)), PowerOfTwo(b_.CreateSub(n, half)));
 }
 
 // n * ln(2) + ln(1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
@@ -310,40 +228,13 @@ llvm::Function* LargeAngleFunction(llvm::Module& module) {
 
 // Where `large` is set, from the slow function; elsewhere `other`. `x`: float or floats.
 MathEmitter::Reduced MathEmitter::ReduceLargeAngle(Value* x, Value* large, const Reduced& other) {
-  llvm::BasicBlock* const before = b_.GetInsertBlock();
-  llvm::Function* const function = before->getParent();
-  llvm::LLVMContext& context = function->getContext();
-  llvm::BasicBlock* const slow = llvm::BasicBlock::Create(context, "large", function);
-  llvm::BasicBlock* const after = llvm::BasicBlock::Create(context, "reduced", function);
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type_);
-  b_.CreateCondBr(vector == nullptr ? large : b_.CreateOrReduce(large), slow, after);
-  b_.SetInsertPoint(slow);
-  llvm::Function* const quarter_turns = LargeAngleFunction(*function->getParent());
-  Value* q;
-  if (vector == nullptr) {
-    q = b_.CreateCall(quarter_turns, {x});
-  } else {
-    q = llvm::PoisonValue::get(type_);
-    for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
-      Value* const one = b_.CreateCall(quarter_turns, {b_.CreateExtractElement(x, lane)});
-      q = b_.CreateInsertElement(q, one, lane);
-    }
-  }
-  const auto [rounded, n] = RoundToInt(q);
-  Value* const r = Mul(Sub(q, rounded), Number(1.5707963267948966));
-  Value* const slow_n = b_.CreateSelect(large, n, other.n);
-  Value* const slow_r = b_.CreateSelect(large, r, other.r);
-  llvm::BasicBlock* const slow_end = b_.GetInsertBlock();
-  b_.CreateBr(after);
-  b_.SetInsertPoint(after);
-  const auto join = [&](Value* fast_value, Value* slow_value) {
-    llvm::PHINode* const phi = b_.CreatePHI(fast_value->getType(), 2);
-    phi->addIncoming(fast_value, before);
-    phi->addIncoming(slow_value, slow_end);
-    return phi;
-  };
-  llvm::PHINode* const joined_n = join(other.n, slow_n);
-  return {joined_n, join(other.r, slow_r)};
+  const std::vector<Value*> reduced = WhereAny(large, {other.n, other.r}, [&] {
+    llvm::Module& module = *b_.GetInsertBlock()->getModule();
+    Value* const quarters = CallByLane(LargeAngleFunction(module), x);
+    const auto [rounded, n] = RoundToInt(quarters);
+    return std::vector<Value*>{n, Mul(Sub(quarters, rounded), Number(1.5707963267948966))};
+  });
+  return {reduced[0], reduced[1]};
 }
 
 // x in doubles, |x| < 2^28.
@@ -379,29 +270,15 @@ Value* MathEmitter::SinOrCos(Value* x, bool cos) {
   return cos ? defined : b_.CreateSelect(b_.CreateFCmpOEQ(x, Number(0)), x, defined);
 }
 
-// e^(y ln|x|) in doubles, whose error stays below a float's last place, then the cases that C
-// lists. A float's product with y is at most 2^14 where the result is finite and not zero.
+// e^(y ln|x|) in doubles, whose error stays below a float's last place. A float's product with y is
+// at most 2^14 where the result is finite and not zero.
 Value* MathEmitter::Pow(Value* x, Value* y) {
   MathEmitter wide(b_, units_, Like(b_.getDoubleTy()));
   Value* const a = Abs(x);
   Value* const logarithm = wide.Log(b_.CreateFPExt(a, wide.type_));
   Value* const power =
       b_.CreateFPTrunc(wide.Exp(wide.Mul(b_.CreateFPExt(y, wide.type_), logarithm)), type_);
-  // The sign of x survives odd powers; other powers of negative numbers are no real numbers.
-  const auto floor = [&](Value* v) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, v); };
-  Value* const integer = b_.CreateFCmpOEQ(floor(y), y);
-  Value* const half = Mul(y, Number(0.5));
-  Value* const odd = b_.CreateAnd(integer, b_.CreateFCmpUNE(floor(half), half));
-  Value* const with_sign = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, power, x);
-  Value* result = b_.CreateSelect(odd, with_sign, power);
-  Value* const negative =
-      b_.CreateAnd(b_.CreateFCmpOLT(x, Number(0)), b_.CreateFCmpOGT(x, Number(-kInfinity)));
-  result = b_.CreateSelect(b_.CreateAnd(negative, b_.CreateNot(integer)), Number(kNan), result);
-  // pow(x, 0) = pow(1, y) = 1 even for NaN, and pow(-1, +-infinity) = 1.
-  Value* const endless = b_.CreateFCmpOEQ(Abs(y), Number(kInfinity));
-  Value* one = b_.CreateOr(b_.CreateFCmpOEQ(y, Number(0)), b_.CreateFCmpOEQ(x, Number(1)));
-  one = b_.CreateOr(one, b_.CreateAnd(endless, b_.CreateFCmpOEQ(a, Number(1))));
-  return b_.CreateSelect(one, Number(1), result);
+  return PowerCases(x, y, power);
 }
 
 // The function (x, y) -> fmod of one floating-point type. Subtracts the largest y * 2^k that is not
