@@ -84,7 +84,6 @@ struct EmitState {
   std::vector<EmitScope> scopes;
   bool single_lane = false;  // In ForEachLane: variables have values of their own for a moment.
   std::map<const ConstTable*, llvm::Value*> tables;  // Arrays that are in the module already.
-  bool fused_multiply_add = false;                   // The target has it.
   SmallFloatUnits small_floats;                      // What the target converts by itself.
   MathUnits math;
   bool prefetches_through_l1 = false;  // What is asked for into L2 is asked for into L1.

@@ -234,7 +234,9 @@ llvm::Value* ExprEmitter::EmitBinary(const Expr& e) {
   llvm::IRBuilderBase& b = *state_.builder;
   // GELU is 0.5 x (1 + erf(x / sqrt 2)): for negative x the sum cancels, and its own polynomial has
   // no subtraction to lose digits in.
-  if (const Expr x = OnePlusErfOf(e); x != nullptr) return EmitOnePlusErf(b, Emit(x));
+  if (const OnePlusErf sum = OnePlusErfOf(e); sum.x != nullptr) {
+    return EmitOnePlusErf(b, state_.math, Emit(sum.x), sum.times_root_half);
+  }
   llvm::Value* x = Emit(e->operands[0]);
   llvm::Value* y = Emit(e->operands[1]);
   // Transforms' matrices are mostly 0, 1 and -1: fold before a splat is made of the other operand.
@@ -497,7 +499,7 @@ llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const
     // Once more: `old` may have made a vector of x alone.
     Unify(x, y);
     // Without the instruction a call to libm's fma would be made of it.
-    if (!state_.fused_multiply_add) return b.CreateFAdd(old, b.CreateFMul(x, y));
+    if (!state_.math.fused_multiply_add) return b.CreateFAdd(old, b.CreateFMul(x, y));
     return b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old});
   }
   llvm::Value* value = Emit(term);

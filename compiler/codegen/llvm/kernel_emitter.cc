@@ -118,7 +118,6 @@ absl::Status FunctionEmitter::Run() {
   state_.program = &program_;
   state_.vars.resize(program_.vars.size());
   state_.buffers.resize(program_.buffers.size());
-  state_.fused_multiply_add = options_.fused_multiply_add;
   state_.small_floats = options_.small_floats;
   state_.math = options_.math;
   state_.dot4_bits = options_.dot4_bits;

@@ -20,7 +20,6 @@ namespace burnish {
 struct FunctionOptions {
   std::string symbol;
   bool pack = false;  // The program's pack function, else its kernel.
-  bool fused_multiply_add = false;
   SmallFloatUnits small_floats;
   MathUnits math;
   int dot4_bits = 0;                   // Of the widest vpdpbusd; 0: the target has none.

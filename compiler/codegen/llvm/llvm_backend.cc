@@ -321,10 +321,10 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
   }
   FunctionOptions options{
       .symbol = source.symbol,
-      .fused_multiply_add = HasFeature(target, "fma") || HasFeature(target, "avx512f"),
       .small_floats = {.f16 = HasFeature(target, "f16c"),
                        .bf16 = HasFeature(target, "avx512bf16") && HasFeature(target, "avx512vl")},
-      .math = {.scale = HasFeature(target, "avx512f") && HasFeature(target, "avx512vl")},
+      .math = {.scale = HasFeature(target, "avx512f") && HasFeature(target, "avx512vl"),
+               .fused_multiply_add = HasFeature(target, "fma") || HasFeature(target, "avx512f")},
       .dot4_bits = HasFeature(target, "avx512vnni") ? 512
                    : HasFeature(target, "avxvnni")  ? 256
                                                     : 0,

@@ -168,15 +168,6 @@ TEST(LlvmBackendTest, LoopsThatZeroMemoryCallNoLibrary) {
   EXPECT_THAT(Info(w.program()), IsOk());
 }
 
-TEST(LlvmBackendTest, FunctionsWithoutAnAlgorithmAreRefused) {
-  ProgramWriter w("erf");
-  const BufferId y = w.Add("Y", {8}, BufferRole::kOutput, DType::kF64);
-  w.Loop(LoopKind::kSerial, 8,
-         [&](Expr i) { w.Store(y, {i}, Unary(ExprKind::kErf, Cast(DType::kF64, i))); });
-  EXPECT_THAT(Info(w.program()),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f64 is not supported")));
-}
-
 TEST(LlvmBackendTest, EndlessUnrollingIsRefused) {
   ProgramWriter w("unroll");
   const BufferId y = w.Add("Y", {1000000}, BufferRole::kOutput);

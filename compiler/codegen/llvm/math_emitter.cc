@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "compiler/codegen/llvm/double_math.h"
 #include "compiler/codegen/llvm/math_coefficients.h"
 #include "compiler/codegen/llvm/math_values.h"
 #include "llvm/IR/Constants.h"
@@ -23,7 +24,7 @@ using llvm::Value;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Exp, Log and Tanh of either type; the others of floats.
+// Exp, Log and Tanh of either type; the others of floats, doubles having their own (double_math.h).
 class MathEmitter : public MathValues {
  public:
   using MathValues::MathValues;
@@ -347,32 +348,48 @@ llvm::Value* EmitMath(llvm::IRBuilderBase& builder, const MathUnits& units, Expr
     case ExprKind::kTanh:
       return emitter.Tanh(x);
     case ExprKind::kErf:
-      return is_f64 ? nullptr : emitter.Erf(x);
+      return is_f64 ? EmitDoubleErf(builder, units, x) : emitter.Erf(x);
     case ExprKind::kSin:
-    case ExprKind::kCos:
-      return is_f64 ? nullptr : emitter.SinOrCos(x, kind == ExprKind::kCos);
+    case ExprKind::kCos: {
+      const bool cos = kind == ExprKind::kCos;
+      return is_f64 ? EmitDoubleSinOrCos(builder, units, x, cos) : emitter.SinOrCos(x, cos);
+    }
     default:
       return nullptr;
   }
 }
 
-Expr OnePlusErfOf(const Expr& e) {
-  if (e->kind != ExprKind::kAdd || e->dtype != DType::kF32) return nullptr;
+OnePlusErf OnePlusErfOf(const Expr& e) {
+  if (e->kind != ExprKind::kAdd || (e->dtype != DType::kF32 && e->dtype != DType::kF64)) return {};
   for (int i : {0, 1}) {
     const Expr &one = e->operands[i], &erf = e->operands[1 - i];
     const bool is_one = one->kind == ExprKind::kFloatImm && one->float_value == 1;
-    if (is_one && erf->kind == ExprKind::kErf) return erf->operands[0];
+    if (!is_one || erf->kind != ExprKind::kErf) continue;
+    const Expr& x = erf->operands[0];
+    // Floats have no digits to spare in the first place.
+    if (e->dtype == DType::kF64 && x->kind == ExprKind::kMul) {
+      for (int k : {0, 1}) {
+        const ExprNode& factor = *x->operands[k];
+        const bool is_root = factor.kind == ExprKind::kFloatImm && factor.float_value == M_SQRT1_2;
+        if (is_root) return {.x = x->operands[1 - k], .times_root_half = true};
+      }
+    }
+    return {.x = x};
   }
-  return nullptr;
+  return {};
 }
 
-llvm::Value* EmitOnePlusErf(llvm::IRBuilderBase& builder, llvm::Value* x) {
-  return MathEmitter(builder, {}, x->getType()).OnePlusErf(x);
+llvm::Value* EmitOnePlusErf(llvm::IRBuilderBase& builder, const MathUnits& units, llvm::Value* x,
+                            bool times_root_half) {
+  if (x->getType()->getScalarType()->isDoubleTy()) {
+    return EmitDoubleOnePlusErf(builder, units, x, times_root_half);
+  }
+  return MathEmitter(builder, units, x->getType()).OnePlusErf(x);
 }
 
 llvm::Value* EmitPow(llvm::IRBuilderBase& builder, const MathUnits& units, llvm::Value* x,
                      llvm::Value* y) {
-  if (x->getType()->getScalarType()->isDoubleTy()) return nullptr;
+  if (x->getType()->getScalarType()->isDoubleTy()) return EmitDoublePow(builder, units, x, y);
   return MathEmitter(builder, units, x->getType()).Pow(x, y);
 }
 
