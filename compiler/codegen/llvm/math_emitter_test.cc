@@ -1,5 +1,5 @@
-// Accuracy of the transcendental functions against libm in double, over random bit patterns (so
-// that every binade counts alike), the whole range where results are normal, and the edges.
+// Accuracy of the transcendental functions against libm in long double, over random bit patterns
+// (so that every binade counts alike), the whole range where results are normal, and the edges.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -40,11 +40,20 @@ std::vector<Isa> Isas() {
           {"avx512", {"sse4.2", "avx2", "fma", "avx512f", "avx512dq", "avx512vl"}, 16}};
 }
 
+using Wide = long double;
+
 // Distance in units of the last place of `want` in a type of so many mantissa bits.
-double Ulps(double got, double want, int mantissa_bits) {
+double Ulps(double got, Wide want, int mantissa_bits) {
   if ((std::isnan(got) && std::isnan(want)) || got == want) return 0;
   if (!std::isfinite(got) || !std::isfinite(want)) return kInfinity;
-  return std::abs(got - want) / std::ldexp(1, std::ilogb(want) - mantissa_bits + 1);
+  const Wide unit = std::ldexp(Wide{1}, std::ilogb(want) - mantissa_bits + 1);
+  return static_cast<double>(std::abs(got - want) / unit);
+}
+
+// Infinite where the type has no such number.
+Wide Limited(Wide value, DType type) {
+  const Wide most = type == DType::kF32 ? 0x1.fffffep127L : 0x1.fffffffffffffp1023L;
+  return std::abs(value) > most ? std::copysign(Wide{kInfinity}, value) : value;
 }
 
 class MathEmitterTest : public ::testing::TestWithParam<Isa> {
@@ -87,10 +96,15 @@ class MathEmitterTest : public ::testing::TestWithParam<Isa> {
   }
 
   // Finite floats of random bits, no denormals: the caller of kernels has them flushed.
-  double RandomFloat() {
+  double RandomFloat() { return RandomOf<float, uint32_t>(); }
+  double RandomOf(DType type) {
+    return type == DType::kF32 ? RandomFloat() : RandomOf<double, uint64_t>();
+  }
+  template <typename T, typename Bits>
+  double RandomOf() {
     while (true) {
-      const auto bits = static_cast<uint32_t>(rng_.Next());
-      float value;
+      const auto bits = static_cast<Bits>(rng_.Next());
+      T value;
       std::memcpy(&value, &bits, sizeof(value));
       if (std::isnormal(value)) return static_cast<double>(value);
     }
@@ -100,28 +114,28 @@ class MathEmitterTest : public ::testing::TestWithParam<Isa> {
   }
   std::vector<double> Samples(DType type, double low, double high) {
     std::vector<double> x;
-    for (int i = 0; i < kSamples / 2; ++i) {
-      x.push_back(RandomFloat());
+    for (int i = 0; i < (type == DType::kF32 ? kSamples / 2 : kSamples / 8); ++i) {
+      x.push_back(RandomOf(type));
       x.push_back(Round(low + (high - low) * rng_.Uniform(), type));
     }
     return x;
   }
 
-  void ExpectAccurate(ExprKind kind, DType type, double (*want)(double), double low, double high,
+  void ExpectAccurate(ExprKind kind, DType type, Wide (*want)(Wide), double low, double high,
                       double ulps) {
-    const std::vector<double> x = Samples(type, low, high);
+    std::vector<double> x = Samples(type, low, high);
+    // Next to multiples of pi/2, where angles lose the most digits; the double that is nearest to
+    // one (Muller, "Elementary Functions", 2016, table 11.1).
+    for (double k = 1; k < 0x1p100; k *= 1.37) x.push_back(Round(std::floor(k) * M_PI_2, type));
+    if (type == DType::kF64) x.push_back(0x1.6ac5b262ca1ffp849);
     const std::vector<double> got = Run(kind, type, x);
     const double least_normal = type == DType::kF32 ? 0x1p-126 : 0x1p-1022;
     double worst = 0, worst_x = 0;
     for (size_t i = 0; i < x.size(); ++i) {
-      const double exact = want(x[i]);
+      const Wide exact = want(x[i]);
       // The caller of kernels has denormals flushed: terms of this size may be lost.
       if (std::abs(got[i] - exact) <= least_normal) continue;
-      const double error = Ulps(got[i],
-                                type == DType::kF32 && std::abs(exact) > 0x1.fffffep127
-                                    ? std::copysign(kInfinity, exact)
-                                    : exact,
-                                type == DType::kF32 ? 24 : 53);
+      const double error = Ulps(got[i], Limited(exact, type), type == DType::kF32 ? 24 : 53);
       if (error > worst) {
         worst = error;
         worst_x = x[i];
@@ -187,6 +201,30 @@ TEST_P(MathEmitterTest, DoublePrecisionIsAccurate) {
   ExpectAccurate(ExprKind::kExp, DType::kF64, std::exp, -700, 700, 4);
   ExpectAccurate(ExprKind::kLog, DType::kF64, std::log, 0, 4, 4);
   ExpectAccurate(ExprKind::kTanh, DType::kF64, std::tanh, -20, 20, 4);
+  ExpectAccurate(ExprKind::kErf, DType::kF64, std::erf, -6, 6, 2);
+  ExpectAccurate(ExprKind::kSin, DType::kF64, std::sin, -1e7, 1e7, 1);
+  ExpectAccurate(ExprKind::kCos, DType::kF64, std::cos, -1e7, 1e7, 1);
+}
+
+// As GELU has it: of x * sqrt(1/2), unrounded, down to where the result is the least normal number.
+TEST_P(MathEmitterTest, OnePlusErfOfDoublesIsAccurate) {
+  for (const bool scaled : {false, true}) {
+    const auto one_plus_erf = [&](const Expr& x, const Expr&) {
+      const Expr z = scaled ? x * Float(M_SQRT1_2, DType::kF64) : x;
+      return Float(1, DType::kF64) + Unary(ExprKind::kErf, z);
+    };
+    std::vector<double> x = Samples(DType::kF64, scaled ? -37 : -26, 8);
+    const std::vector<double> got = Run(one_plus_erf, DType::kF64, x);
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const Wide want = std::erfc(-(scaled ? x[i] * std::sqrt(Wide{0.5}) : Wide{x[i]}));
+      if (want < 0x1p-1021L && got[i] < 0x1p-1021) continue;
+      worst = std::max(worst, Ulps(got[i], want, 53));
+    }
+    EXPECT_LE(worst, 4.0);
+    const std::vector<double> edges = {0, -0.0, kInfinity, -kInfinity, 1e300, -1e300, kNan};
+    EXPECT_THAT(Run(one_plus_erf, DType::kF64, edges), ElementsAre(1, 1, 2, 0, 2, 0, IsNan()));
+  }
 }
 
 TEST_P(MathEmitterTest, EdgesAreThoseOfC) {
@@ -199,32 +237,58 @@ TEST_P(MathEmitterTest, EdgesAreThoseOfC) {
     ExpectEdges(ExprKind::kTanh, type, {0, -0.0, kInfinity, -kInfinity, kNan, 50, -50},
                 {0, -0.0, 1, -1, kNan, 1, -1});
   }
-  ExpectEdges(ExprKind::kErf, DType::kF32, {0, -0.0, kInfinity, -kInfinity, kNan, 7, -7},
-              {0, -0.0, 1, -1, kNan, 1, -1});
-  ExpectEdges(ExprKind::kSin, DType::kF32, {0, -0.0, kInfinity, -kInfinity, kNan},
-              {0, -0.0, kNan, kNan, kNan});
-  ExpectEdges(ExprKind::kCos, DType::kF32, {0, -0.0, kInfinity, -kInfinity, kNan},
-              {1, 1, kNan, kNan, kNan});
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    SCOPED_TRACE(testing::Message() << DTypeName(type));
+    ExpectEdges(ExprKind::kErf, type, {0, -0.0, kInfinity, -kInfinity, kNan, 7, -7},
+                {0, -0.0, 1, -1, kNan, 1, -1});
+    ExpectEdges(ExprKind::kSin, type, {0, -0.0, kInfinity, -kInfinity, kNan},
+                {0, -0.0, kNan, kNan, kNan});
+    ExpectEdges(ExprKind::kCos, type, {0, -0.0, kInfinity, -kInfinity, kNan},
+                {1, 1, kNan, kNan, kNan});
+  }
 }
 
 TEST_P(MathEmitterTest, PowerIsAccurate) {
-  std::vector<double> x, y;
-  for (int i = 0; i < kSamples; ++i) {
-    x.push_back(i % 3 == 0 ? RandomFloat() : Round(std::exp(4 * rng_.Normal()), DType::kF32));
-    y.push_back(i % 2 == 0 ? static_cast<double>(rng_.Between(-9, 9))
-                           : Round(20 * rng_.Normal(), DType::kF32));
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    SCOPED_TRACE(testing::Message() << DTypeName(type));
+    const Wide least_normal = type == DType::kF32 ? 0x1p-126 : 0x1p-1022;
+    std::vector<double> x, y;
+    for (int i = 0; i < (type == DType::kF32 ? kSamples : kSamples / 4); ++i) {
+      x.push_back(i % 3 == 0 ? RandomOf(type) : Round(std::exp(4 * rng_.Normal()), type));
+      y.push_back(i % 2 == 0 ? static_cast<double>(rng_.Between(-9, 9))
+                             : Round(20 * rng_.Normal(), type));
+    }
+    // Near 1, where an exponent multiplies what the logarithm loses.
+    for (int i = 0; i < kSamples / 8 && type == DType::kF64; ++i) {
+      x.push_back(1 + 1e-3 * rng_.Normal());
+      y.push_back(1e5 * rng_.Normal());
+    }
+    const std::vector<double> got = Run(ExprKind::kPow, type, x, y);
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const Wide exact = std::pow(Wide{x[i]}, Wide{y[i]});
+      if (std::abs(exact) < least_normal && got[i] == 0) continue;
+      const double error = Ulps(got[i], Limited(exact, type), type == DType::kF32 ? 24 : 53);
+      EXPECT_LE(error, 1) << "pow(" << x[i] << ", " << y[i] << ")";
+      worst = std::max(worst, error);
+    }
+    RecordProperty("worst_ulps", std::to_string(worst));
   }
-  const std::vector<double> got = Run(ExprKind::kPow, DType::kF32, x, y);
-  double worst = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double exact = std::pow(x[i], y[i]);
-    if (std::abs(exact) < 0x1p-126 && got[i] == 0) continue;
-    const double want = std::abs(exact) > 0x1.fffffep127 ? std::copysign(kInfinity, exact) : exact;
-    const double error = Ulps(got[i], want, 24);
-    EXPECT_LE(error, 1) << "pow(" << x[i] << ", " << y[i] << ")";
-    worst = std::max(worst, error);
+}
+
+// Casts of powers to integers cut off: what is a whole number must not come out below.
+TEST_P(MathEmitterTest, PowersThatAreDoublesAreExact) {
+  std::vector<double> x, y, want;
+  for (int base = -300; base <= 300; ++base) {
+    double power = 1;
+    for (int exponent = 0; std::abs(power) < 0x1p53 && exponent < 40; ++exponent, power *= base) {
+      x.push_back(base);
+      y.push_back(exponent);
+      want.push_back(power);
+    }
   }
-  RecordProperty("worst_ulps", std::to_string(worst));
+  const std::vector<double> got = Run(ExprKind::kPow, DType::kF64, x, y);
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(got[i], want[i]) << x[i] << "^" << y[i];
 }
 
 // Every pair of edges, against C's own list of special cases.
@@ -239,18 +303,22 @@ TEST_P(MathEmitterTest, PowerAndRemainderAtTheEdges) {
       y.push_back(Round(b, DType::kF32));
     }
   }
-  const std::vector<double> power = Run(ExprKind::kPow, DType::kF32, x, y);
-  const std::vector<double> rest = Run(ExprKind::kMod, DType::kF32, x, y);
-  for (size_t i = 0; i < x.size(); ++i) {
-    SCOPED_TRACE(testing::Message() << "(" << x[i] << ", " << y[i] << ")");
-    double want = std::pow(x[i], y[i]);
-    if (std::abs(want) > 0x1.fffffep127) want = std::copysign(kInfinity, want);
-    if (std::abs(want) < 0x1p-126) want = std::copysign(0, want);
-    EXPECT_LE(Ulps(power[i], want, 24), 1) << power[i] << " want " << want;
-    if (!std::isnan(want)) {
-      EXPECT_EQ(std::signbit(power[i]), std::signbit(want));
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    const std::vector<double> power = Run(ExprKind::kPow, type, x, y);
+    const std::vector<double> rest = Run(ExprKind::kMod, type, x, y);
+    for (size_t i = 0; i < x.size(); ++i) {
+      SCOPED_TRACE(testing::Message() << DTypeName(type) << " (" << x[i] << ", " << y[i] << ")");
+      Wide want = Limited(std::pow(Wide{x[i]}, Wide{y[i]}), type);
+      if (std::abs(want) < (type == DType::kF32 ? 0x1p-126 : 0x1p-1022)) {
+        want = std::copysign(Wide{0}, want);
+      }
+      const double got = power[i];
+      EXPECT_LE(Ulps(got, want, type == DType::kF32 ? 24 : 53), 1) << got << " want " << want;
+      if (!std::isnan(want)) {
+        EXPECT_EQ(std::signbit(got), std::signbit(want));
+      }
+      EXPECT_EQ(Ulps(rest[i], std::fmod(x[i], y[i]), 24), 0) << rest[i];
     }
-    EXPECT_EQ(Ulps(rest[i], std::fmod(x[i], y[i]), 24), 0) << rest[i];
   }
 }
 
