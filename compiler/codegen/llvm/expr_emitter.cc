@@ -1,6 +1,7 @@
 #include "compiler/codegen/llvm/expr_emitter.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -128,6 +129,27 @@ llvm::Value* ExprEmitter::Emit(const Expr& e) {
     default:
       break;
   }
+  // Lane by lane, variables have other values for a moment.
+  const bool looks = in_statement_ && !state_.single_lane;
+  const std::optional<uint64_t> key = looks ? FunctionValues::KeyOf(*e) : std::nullopt;
+  if (!key.has_value()) return EmitAnew(e);
+  llvm::Value* const mask = state_.mask;
+  if (llvm::Value* const known = function_values_.Find(*key, e, mask)) return known;
+  llvm::Value* const value = EmitAnew(e);
+  function_values_.Keep(*key, e, mask, value);
+  return value;
+}
+
+llvm::Value* ExprEmitter::EmitStatement(const Expr& e) {
+  const bool outer = std::exchange(in_statement_, true);
+  llvm::Value* const value = Emit(e);
+  in_statement_ = outer;
+  if (!outer) function_values_.Clear();
+  return value;
+}
+
+llvm::Value* ExprEmitter::EmitAnew(const Expr& e) {
+  llvm::Type* const type = ScalarType(e->dtype);
   llvm::Value* const value = IsUnary(e->kind) ? EmitUnary(e) : EmitBinary(e);
   if (value != nullptr) return value;
   state_.Fail(absl::StrCat("operation number ", static_cast<int>(e->kind), " on ",
@@ -502,7 +524,7 @@ llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const
     if (!state_.math.fused_multiply_add) return b.CreateFAdd(old, b.CreateFMul(x, y));
     return b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old});
   }
-  llvm::Value* value = Emit(term);
+  llvm::Value* value = EmitStatement(term);
   if (combiner == Combiner::kAssign) return value;
   if (float_sum && state_.folds_zeros && IsFloatValue(value, 0)) return old;
   Unify(old, value);

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "compiler/codegen/llvm/emit_state.h"
+#include "compiler/codegen/llvm/function_values.h"
 
 namespace burnish {
 
@@ -21,6 +22,10 @@ class ExprEmitter {
 
   // After an error the value is undefined, and state.status says why; never null.
   llvm::Value* Emit(const Expr& e);
+  // The whole value of a statement: each part that holds a function is computed once, however often
+  // it stands in the tree. LLVM finds equal arithmetic, but not across a function's jumps, and a
+  // tree whose levels use each other twice is large before it is found.
+  llvm::Value* EmitStatement(const Expr& e);
   // A condition (i1, or a vector of i1), simplified first.
   llvm::Value* EmitCondition(const Expr& e);
 
@@ -41,6 +46,7 @@ class ExprEmitter {
   MemoryEmitter& memory() { return *memory_; }
 
  private:
+  llvm::Value* EmitAnew(const Expr& e);
   llvm::Value* EmitVar(VarId var);
   llvm::Value* EmitUnary(const Expr& e);  // Null, like the others: no code for it in this type.
   llvm::Value* EmitCast(llvm::Value* value, DType from, DType to);
@@ -57,6 +63,8 @@ class ExprEmitter {
 
   EmitState& state_;
   std::unique_ptr<MemoryEmitter> memory_;
+  bool in_statement_ = false;
+  FunctionValues function_values_;  // Of the statement.
 };
 
 }  // namespace burnish

@@ -558,7 +558,7 @@ void MemoryEmitter::StoreOne(const Node& store, const Address& address) {
   llvm::Value* value;
   const bool vector = address.lane_stride == 1 && state_.lanes > 1;
   if (store.combiner == Combiner::kAssign) {
-    value = expressions_.Emit(store.value);
+    value = expressions_.EmitStatement(store.value);
   } else {
     llvm::Value* const old = LoadAt(store.buffer, address, vector ? state_.lanes : 1);
     value = expressions_.EmitCombine(store.combiner, old, store.value);
@@ -577,7 +577,7 @@ void MemoryEmitter::StoreLanes(const Node& store) {
     ForEachLane([&](int) { StoreOne(store, AddressOf(store.buffer, store.indices)); });
     return;
   }
-  llvm::Value* const value = expressions_.Emit(store.value);
+  llvm::Value* const value = expressions_.EmitStatement(store.value);
   ForEachLane([&](int lane) {
     const Address address = AddressOf(store.buffer, store.indices);
     llvm::Value* const element =
@@ -593,7 +593,7 @@ void MemoryEmitter::StoreLanes(const Node& store) {
 void MemoryEmitter::StoreReduced(const Node& store, const Address& address) {
   llvm::IRBuilderBase& b = *state_.builder;
   const DType type = store.value->dtype;
-  llvm::Value* value = expressions_.ToVector(expressions_.Emit(store.value));
+  llvm::Value* value = expressions_.ToVector(expressions_.EmitStatement(store.value));
   for (int width = state_.lanes / 2; width > 1; width /= 2) {
     std::vector<int> lower(static_cast<size_t>(width)), upper(lower.size());
     std::iota(lower.begin(), lower.end(), 0);
