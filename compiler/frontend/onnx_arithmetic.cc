@@ -1,4 +1,6 @@
 // ONNX's elementwise operators: unary, binary, variadic, activations, Cast, Clip, Dropout.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -66,18 +68,21 @@ absl::StatusOr<ValueId> EmitCastTo(OnnxNode& node, ValueId x, DType dtype) {
 absl::Status Pow(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId base, node.Input(0));
   ASSIGN_OR_RETURN(ValueId exponent, node.Input(1));
+  // Opset 12 allows mixed types. Exponents that the base's type holds are taken for that type's:
+  // what exporters write as integers needs no doubles.
   const DType dtype = node.TypeOf(base).dtype;
-  if (node.TypeOf(exponent).dtype !=
-      dtype) {  // Opset 12 allows mixed types; base's is the result's.
-    if (!IsFloat(dtype) && IsFloat(node.TypeOf(exponent).dtype)) {
-      ASSIGN_OR_RETURN(const ValueId float_base,
-                       EmitCastTo(node, base, node.TypeOf(exponent).dtype));
-      ASSIGN_OR_RETURN(const ValueId power, node.Emit("pow", {float_base, exponent}));
-      ASSIGN_OR_RETURN(const ValueId result, EmitCastTo(node, power, dtype));
-      node.SetOutput(0, result);
-      return absl::OkStatus();
+  const GraphValue& given = node.context().graph.value(exponent);
+  if (given.type.dtype != dtype && given.data != nullptr) {
+    const std::vector<double> values = ToDoubles(given.type, *given.data);
+    // Of integers those that multiply; wider exponents have an overflow that casts would hide.
+    const auto holds = [&](double v) {
+      if (!IsFloat(dtype)) return v >= 0 && v <= 64 && v == std::trunc(v);
+      const double wide = dtype == DType::kF64 ? v : static_cast<float>(v);
+      return RoundToStorage(dtype, wide) == v;
+    };
+    if (std::all_of(values.begin(), values.end(), holds)) {
+      ASSIGN_OR_RETURN(exponent, EmitCastTo(node, exponent, dtype));
     }
-    ASSIGN_OR_RETURN(exponent, EmitCastTo(node, exponent, dtype));
   }
   return node.Finish("pow", {base, exponent});
 }

@@ -44,12 +44,15 @@ Expr IntegerPow(const Expr& a, const Expr& b) {
   return Select(below, Int(0, a->dtype), result);
 }
 
-// The exponent may be of another type; the result has the base's.
+// The exponent may be of another type; the result has the base's. Where one is a float, in floats
+// that hold the values of both: 24 bits are no 32-bit integer.
 Expr PowOf(const Attributes&, const Expr& a, const Expr& b) {
-  if (IsFloat(a->dtype)) return Binary(ExprKind::kPow, a, Cast(a->dtype, b));
-  if (!IsFloat(b->dtype)) return IntegerPow(a, b);
-  const Expr power = Binary(ExprKind::kPow, Cast(DType::kF64, a), Cast(DType::kF64, b));
-  return Cast(a->dtype, power);
+  if (!IsFloat(a->dtype) && !IsFloat(b->dtype)) return IntegerPow(a, b);
+  const auto fits = [](DType type) {
+    return type == DType::kF32 || (!IsFloat(type) && SizeBytes(type) < 4);
+  };
+  const DType wide = fits(a->dtype) && fits(b->dtype) ? DType::kF32 : DType::kF64;
+  return Cast(a->dtype, Binary(ExprKind::kPow, Cast(wide, a), Cast(wide, b)));
 }
 
 Expr Prelu(const Attributes&, const Expr& x, const Expr& slope) {
