@@ -250,7 +250,8 @@ absl::Status Dropout(OnnxNode& node) {
   if (node.OutputUsed(1)) {  // In inference nothing is dropped: the mask is all true.
     const TensorType type = node.TypeOf(x);
     Attributes to;
-    ASSIGN_OR_RETURN(const ValueId one, node.EmitScalar(DType::kBool, 1));
+    const DType mask_type = node.opset() < 10 ? type.dtype : DType::kBool;
+    ASSIGN_OR_RETURN(const ValueId one, node.EmitScalar(mask_type, 1));
     to.Set("shape", type.shape);
     ASSIGN_OR_RETURN(const ValueId mask, node.Emit("expand", {one}, std::move(to)));
     node.SetOutput(1, mask);

@@ -131,8 +131,10 @@ OnnxTranslator Function(ValueId (*function)(Composer&, ValueId)) {
     Composer c(node);
     const ValueId x = c.In(0);
     RETURN_IF_ERROR(c.status());
-    if (!IsFloat(c.DTypeOf(x))) return node.Invalid("wants floating-point input");
-    c.Output(0, function(c, x));
+    const DType dtype = c.DTypeOf(x);
+    if (!IsFloat(dtype)) return node.Invalid("wants floating-point input");
+    // What is in between has more digits, and larger numbers, than a float of 16 bits.
+    c.Output(0, c.Cast(function(c, c.Cast(x, ComputeType(dtype))), dtype));
     return c.status();
   };
 }
