@@ -1,3 +1,4 @@
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -268,13 +269,30 @@ void WriteResize(Writer& w, const GraphNode& node) {
                       *FromDoubles(DType::kF32, values));
   };
   Names inputs = {w.Name(node.inputs[0]), attributes.Has("roi") ? floats("roi") : ""};
-  if (attributes.Has("scales")) {
+  const std::vector<double> scales = attributes.Floats("scales", {});
+  Shape sizes = attributes.Ints("sizes", {}), axes;
+  if (!scales.empty() && !sizes.empty()) {
+    // One scale for some axes, the least of those that the sizes here ask for: they are rounded up.
+    const Shape in = InputType(w, node, 0).shape, extents = std::exchange(sizes, {});
+    for (size_t d = 0; d < in.size(); ++d) {
+      if (scales[d] == 1 && extents[d] == in[d]) continue;
+      axes.push_back(static_cast<int64_t>(d));
+      // A ratio of integers times one of them is that integer, but for its rounding.
+      sizes.push_back(
+          static_cast<int64_t>(std::ceil(scales[d] * static_cast<double>(in[d]) - 1e-6)));
+    }
+  }
+  if (sizes.empty()) {
     inputs.push_back(floats("scales"));
   } else {
     inputs.push_back("");
-    inputs.push_back(w.Ints(attributes.Ints("sizes", {})));
+    inputs.push_back(w.Ints(sizes));
   }
   onnx::NodeProto* resize = w.Add("Resize", inputs, OutputNames(w, node));
+  if (!axes.empty()) {
+    Writer::SetInts(resize, "axes", axes);
+    Writer::SetString(resize, "keep_aspect_ratio_policy", "not_larger");
+  }
   for (const char* name : {"mode", "coordinate_transformation_mode", "nearest_mode"}) {
     if (attributes.Has(name)) Writer::SetString(resize, name, attributes.String(name, ""));
   }

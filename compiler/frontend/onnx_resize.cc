@@ -11,6 +11,7 @@
 namespace burnish {
 namespace {
 
+// Where both are there, extents are the sizes, and positions go by the scales.
 struct Target {
   std::vector<double> scales;  // Empty, or one a dimension.
   std::vector<int64_t> sizes;  // Empty, or one a dimension.
@@ -64,7 +65,9 @@ absl::Status KeepAspectRatio(OnnxNode& node, const std::vector<int64_t>& shape, 
     const double s = static_cast<double>(target.sizes[axes[i]]) / shape[axes[i]];
     scale = i == 0 ? s : policy == "not_larger" ? std::min(scale, s) : std::max(scale, s);
   }
+  target.scales.assign(shape.size(), 1.0);
   for (int64_t axis : axes) {
+    target.scales[axis] = scale;
     // ONNX's round_int: to the nearest, halves upward.
     target.sizes[axis] = static_cast<int64_t>(std::floor(shape[axis] * scale + 0.5));
   }
@@ -73,7 +76,7 @@ absl::Status KeepAspectRatio(OnnxNode& node, const std::vector<int64_t>& shape, 
 
 absl::Status CheckTarget(OnnxNode& node, const std::vector<int64_t>& shape, const Target& target) {
   const size_t rank = shape.size();
-  if (target.scales.empty() == target.sizes.empty()) {
+  if (target.scales.empty() && target.sizes.empty()) {
     return node.Invalid("want either scales or sizes");
   }
   if (!target.scales.empty() && target.scales.size() != rank) {
@@ -99,6 +102,7 @@ absl::Status CheckTarget(OnnxNode& node, const std::vector<int64_t>& shape, cons
 // ONNX aligns the corners of the extent before it is rounded down, ONNX Runtime those of the true
 // one: a model's author had one of them in mind.
 absl::Status CheckCorners(OnnxNode& node, const std::vector<int64_t>& shape, const Target& target) {
+  if (!target.sizes.empty()) return absl::OkStatus();
   for (size_t d = 0; d < target.scales.size(); ++d) {
     const double extent = target.scales[d] * static_cast<double>(shape[d]);
     // Scales are 32-bit floats: 3 * (7 / 3) is no integer by some 1e-7 of itself.
@@ -121,7 +125,7 @@ absl::StatusOr<ValueId> ResizeByTaps(OnnxNode& node, ValueId x, const Target& ta
     axis.out = target.sizes.empty() ? static_cast<int64_t>(static_cast<float>(target.scales[d]) *
                                                            static_cast<float>(axis.in))
                                     : target.sizes[d];
-    axis.scale = target.sizes.empty() ? target.scales[d] : static_cast<double>(axis.out) / in;
+    axis.scale = target.scales.empty() ? static_cast<double>(axis.out) / in : target.scales[d];
     if (coordinates == "tf_crop_and_resize") {
       axis.crop_begin = target.roi[d];
       axis.crop_end = target.roi[rank + d];
@@ -227,14 +231,35 @@ absl::StatusOr<std::vector<int64_t>> ReadSizes(OnnxNode& node, ValueId x) {
   return sizes.bound;
 }
 
+// Nearest elements as operator set 10 has them: the next one up where a dimension shrinks, the next
+// one down where it grows. Dimensions are independent: this shrinks, and leaves scales of 1.
+absl::StatusOr<ValueId> Shrunk(OnnxNode& node, ValueId x, Target& target) {
+  RETURN_IF_ERROR(CheckTarget(node, node.TypeOf(x).shape, target));
+  std::vector<double> scales = target.scales;
+  for (size_t d = 0; d < scales.size(); ++d) {
+    scales[d] = std::min(scales[d], 1.0);
+    target.scales[d] = std::max(target.scales[d], 1.0);
+  }
+  if (std::all_of(scales.begin(), scales.end(), [](double s) { return s == 1; })) return x;
+  Attributes attributes;
+  attributes.Set("scales", scales);
+  attributes.Set("mode", std::string("nearest"));
+  attributes.Set("coordinate_transformation_mode", std::string("asymmetric"));
+  attributes.Set("nearest_mode", std::string("ceil"));
+  return node.Emit("resize", {x}, std::move(attributes));
+}
+
 absl::Status Resize(OnnxNode& node) {
-  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  ASSIGN_OR_RETURN(ValueId x, node.Input(0));
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
   Target target;
   const std::string mode = node.String("mode", "nearest");
   // Resize had no modes of coordinates then, and did what Upsample does.
   if (node.opset() < 11) {
     ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(1, "scales"));
+    if (mode == "nearest") {
+      ASSIGN_OR_RETURN(x, Shrunk(node, x, target));
+    }
     return FinishResize(node, x, target, mode, "asymmetric", "floor");
   }
   const std::string coordinates = node.String("coordinate_transformation_mode", "half_pixel");

@@ -163,7 +163,7 @@ TEST(OperatorTest, InferRefusesWithWhatItGotAndWhatItWants) {
        {},
        {F32({2, 3}), Of(DType::kI64, {4, 3})},
        "got positions of 3 numbers, want at most 2"},
-      {"resize", {}, {F32({2})}, "got neither or both of sizes and scales"},
+      {"resize", {}, {F32({2})}, "got neither sizes nor scales"},
       {"resize", {{"sizes", Ints{2, 2}}}, {F32({2})}, "want one for each of the 1 dimensions"},
       {"resize", {{"mode", std::string("cubic")}}, {F32({2})}, "got mode=cubic"},
       {"resize", {{"sizes", Ints{0}}}, {F32({2})}, "want at least 1, in dimension 0"},

@@ -1,9 +1,14 @@
 // Resize: nearest and linear interpolation, with ONNX's coordinate transformations.
 //
+// Of sizes and scales one is enough: extents are the sizes, positions go by the scales.
+//
 // Source positions depend on the output position only. They are computed here, in f32 as ONNX
 // Runtime does it, and become constant tables of the definition, or a division where they are one.
+// The nearest element by sizes is found in f64, where halves and whole positions are exact: one
+// that is missed is another element.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "base/check.h"
 #include "compiler/te/ops/common.h"
@@ -13,7 +18,7 @@ namespace burnish::ops {
 namespace {
 
 struct ResizeShape {
-  std::vector<float> scales;
+  std::vector<double> scales;
   std::vector<int64_t> out;
 };
 
@@ -26,22 +31,18 @@ absl::StatusOr<ResizeShape> ResizeShapeOf(const Attributes& attributes, const Te
   const std::vector<int64_t> sizes = attributes.Ints("sizes", {});
   const std::vector<double> scales = attributes.Floats("scales", {});
   ResizeShape shape;
-  if (sizes.empty() == scales.empty()) return Bad("got neither or both of sizes and scales");
-  if (sizes.size() + scales.size() != rank) {
-    return Bad("got ", sizes.size() + scales.size(), " sizes or scales, want one for each of the ",
-               rank, " dimensions");
+  if (sizes.empty() && scales.empty()) return Bad("got neither sizes nor scales");
+  for (const size_t given : {sizes.size(), scales.size()}) {
+    if (given == 0 || given == rank) continue;
+    return Bad("got ", given, " sizes or scales, want one for each of the ", rank, " dimensions");
   }
   for (size_t d = 0; d < rank; ++d) {
-    if (!sizes.empty()) {
-      shape.out.push_back(sizes[d]);
-      shape.scales.push_back(static_cast<float>(sizes[d]) / static_cast<float>(x.shape[d]));
-    } else {
-      shape.scales.push_back(static_cast<float>(scales[d]));
-      const float extent = shape.scales[d] * static_cast<float>(x.shape[d]);
-      if (!(extent < 2147483648.0f)) return Bad("got scale ", scales[d], ", want a smaller one");
-      shape.out.push_back(static_cast<int64_t>(extent));
-    }
-    if (shape.out[d] < 1 || !(shape.scales[d] > 0)) {
+    const auto in = static_cast<double>(x.shape[d]);
+    shape.scales.push_back(scales.empty() ? static_cast<double>(sizes[d]) / in : scales[d]);
+    const float extent = static_cast<float>(shape.scales[d]) * static_cast<float>(in);
+    if (!(extent < 2147483648.0f)) return Bad("got a scale of ", shape.scales[d], ", want less");
+    shape.out.push_back(sizes.empty() ? static_cast<int64_t>(extent) : sizes[d]);
+    if (shape.out[d] < 1 || !(static_cast<float>(shape.scales[d]) > 0)) {
       return Bad("got an output of ", shape.out[d], " elements, want at least 1, in dimension ", d);
     }
   }
@@ -79,41 +80,50 @@ InferResult Infer(const Attributes& attributes, Types inputs) {
 // How positions of one dimension map to the input's.
 struct Transform {
   std::string mode;
-  float scale = 1;
+  double scale = 1;
+  bool is_ratio = false;  // The scale is out / in.
   int64_t out = 1;
   int64_t in = 1;
   // Of tf_crop_and_resize: the part of the input that is shown, as shares of its extent.
-  float crop_begin = 0;
-  float crop_end = 1;
+  double crop_begin = 0;
+  double crop_end = 1;
 
   bool IsCrop() const { return mode == "tf_crop_and_resize"; }
 };
 
-// The position in the input, not yet rounded or clamped.
-float SourcePosition(const Transform& t, int64_t at) {
-  const auto x = static_cast<float>(at);
-  const auto out_size = static_cast<float>(t.out);
-  const auto in_size = static_cast<float>(t.in);
-  if (t.mode == "asymmetric") return x / t.scale;
+// The position in the input, not yet rounded or clamped. T: float or double.
+template <typename T>
+T SourcePosition(const Transform& t, int64_t at) {
+  const auto x = static_cast<T>(at);
+  const auto out_size = static_cast<T>(t.out);
+  const auto in_size = static_cast<T>(t.in);
+  const auto scale = static_cast<T>(t.scale);
+  const T half = 0.5;
+  const auto over_scale = [&](T v) {
+    return std::is_same_v<T, double> && t.is_ratio ? v * in_size / out_size : v / scale;
+  };
+  if (t.mode == "asymmetric") return over_scale(x);
   if (t.mode == "align_corners") return t.out == 1 ? 0 : x * (in_size - 1) / (out_size - 1);
-  if (t.mode == "pytorch_half_pixel") return t.out > 1 ? (x + 0.5f) / t.scale - 0.5f : 0;
+  if (t.mode == "pytorch_half_pixel") return t.out > 1 ? over_scale(x + half) - half : 0;
   if (t.mode == "half_pixel_symmetric") {
-    const float adjustment = out_size / (t.scale * in_size);
-    return in_size / 2 * (1 - adjustment) + (x + 0.5f) / t.scale - 0.5f;
+    const T adjustment = out_size / (scale * in_size);
+    return in_size / 2 * (1 - adjustment) + over_scale(x + half) - half;
   }
   if (t.IsCrop()) {
-    if (t.out == 1) return 0.5f * (t.crop_begin + t.crop_end) * (in_size - 1);
-    return t.crop_begin * (in_size - 1) +
-           x * (t.crop_end - t.crop_begin) * (in_size - 1) / (out_size - 1);
+    const auto begin = static_cast<T>(t.crop_begin), end = static_cast<T>(t.crop_end);
+    if (t.out == 1) return half * (begin + end) * (in_size - 1);
+    return begin * (in_size - 1) + x * (end - begin) * (in_size - 1) / (out_size - 1);
   }
-  return (x + 0.5f) / t.scale - 0.5f;
+  return over_scale(x + half) - half;
 }
 
-int64_t Rounded(const std::string& rounding, float x) {
+template <typename T>
+int64_t Rounded(const std::string& rounding, T x) {
+  const T half = 0.5;
   if (rounding == "floor") return static_cast<int64_t>(std::floor(x));
   if (rounding == "ceil") return static_cast<int64_t>(std::ceil(x));
-  if (rounding == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5f));
-  return static_cast<int64_t>(std::ceil(x - 0.5f));
+  if (rounding == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + half));
+  return static_cast<int64_t>(std::ceil(x - half));
 }
 
 // `i` mapped through positions[i]: the identity, a division or a product where it is one.
@@ -147,7 +157,7 @@ struct Interpolation {
 Interpolation LinearPositions(const Transform& t) {
   Interpolation result;
   for (int64_t k = 0; k < t.out; ++k) {
-    const float at = std::clamp(SourcePosition(t, k), 0.0f, static_cast<float>(t.in - 1));
+    const float at = std::clamp(SourcePosition<float>(t, k), 0.0f, static_cast<float>(t.in - 1));
     const auto low = static_cast<int64_t>(at);
     result.low.push_back(low);
     result.high.push_back(std::min(low + 1, t.in - 1));
@@ -163,14 +173,19 @@ class Definition {
     CHECK_OK(shape);
     shape_ = *std::move(shape);
     linear_ = attributes.String("mode", "nearest") == "linear";
+    has_sizes_ = attributes.Has("sizes");
     const std::string mode = attributes.String("coordinate_transformation_mode", "half_pixel");
     const std::vector<double> roi = attributes.Floats("roi", {});
     for (int d = 0; d < x.rank(); ++d) {
       Transform& t = transforms_.emplace_back();
-      t = {.mode = mode, .scale = shape_.scales[d], .out = shape_.out[d], .in = x.dim(d)};
+      t = {.mode = mode,
+           .scale = shape_.scales[d],
+           .is_ratio = !attributes.Has("scales"),
+           .out = shape_.out[d],
+           .in = x.dim(d)};
       if (!t.IsCrop()) continue;
-      t.crop_begin = static_cast<float>(roi[d]);
-      t.crop_end = static_cast<float>(roi[x.rank() + d]);
+      t.crop_begin = roi[d];
+      t.crop_end = roi[x.rank() + d];
     }
     extrapolation_value_ = attributes.Float("extrapolation_value", 0);
     rounding_ = attributes.String("nearest_mode", "round_prefer_floor");
@@ -191,7 +206,7 @@ class Definition {
       if (!transforms_[d].IsCrop()) continue;
       std::vector<double> inside;
       for (int64_t k = 0; k < shape_.out[d]; ++k) {
-        const float at = SourcePosition(transforms_[d], k);
+        const float at = SourcePosition<float>(transforms_[d], k);
         inside.push_back(at >= 0 && at <= static_cast<float>(x_.dim(d) - 1));
       }
       if (std::find(inside.begin(), inside.end(), 0) == inside.end()) continue;
@@ -207,8 +222,11 @@ class Definition {
     for (int d = 0; d < x_.rank(); ++d) {
       std::vector<int64_t> positions;
       for (int64_t k = 0; k < shape_.out[d]; ++k) {
-        const float source = Keeps(d) ? static_cast<float>(k) : SourcePosition(transforms_[d], k);
-        positions.push_back(std::clamp<int64_t>(Rounded(rounding_, source), 0, x_.dim(d) - 1));
+        const int64_t source = Keeps(d) ? k
+                               : has_sizes_
+                                   ? Rounded(rounding_, SourcePosition<double>(transforms_[d], k))
+                                   : Rounded(rounding_, SourcePosition<float>(transforms_[d], k));
+        positions.push_back(std::clamp<int64_t>(source, 0, x_.dim(d) - 1));
       }
       at.push_back(Mapped(positions, i[d]));
     }
@@ -234,6 +252,7 @@ class Definition {
   Tensor x_;
   ResizeShape shape_;
   bool linear_ = false;
+  bool has_sizes_ = false;
   std::vector<Transform> transforms_;  // By dimension.
   double extrapolation_value_ = 0;
   std::string rounding_;
