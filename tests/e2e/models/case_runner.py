@@ -64,6 +64,10 @@ class CaseRunner:
                                        for inputs in input_sets]
         return self._run(request, input_sets)
 
+    def operators(self):
+        """Names of all operators that can be imported."""
+        return self._ask({"operators": True})["operators"]
+
     def run_zoo(self, request, input_sets):
         """The same for a model of the zoo; also returns the path of the ONNX file that was written
         from it, which the next call removes."""

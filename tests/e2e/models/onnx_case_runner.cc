@@ -6,7 +6,8 @@
 // "batch") the model is the zoo's, and model.onnx is written from it. With "target": TEXT it is
 // built for that CPU, which must be no more than this machine's. "values" fixes inputs by name, as
 // --value does; those have no file. "dims" gives ranges of dimensions, as --dim does, and
-// "input_shapes" the shapes of each set's inputs. The reply is a line of JSON:
+// "input_shapes" the shapes of each set's inputs. {"operators": true} asks for the names of all
+// operators that can be imported, and for nothing else. The reply is a line of JSON:
 // "error" ("" for success), "stage", "outputs" (name, dtype, shape), "steps", "kernels" and
 // milliseconds by stage; outputs lie in F as output_SET_INDEX.bin. Every set runs with one thread
 // and with two, which must give equal bytes.
@@ -29,6 +30,7 @@
 #include "compiler/driver/to_status.h"
 #include "compiler/frontend/model_file.h"
 #include "compiler/frontend/onnx_export.h"
+#include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/zoo.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
@@ -194,8 +196,12 @@ int Main() {
   std::string line;
   while (std::getline(std::cin, line)) {
     Json reply = {{"error", ""}, {"outputs", Json::array()}, {"rejected", Json::array()}};
-    const absl::Status status = runner.Run(Json::parse(line), reply);
-    if (!status.ok()) reply["error"] = status.ToString();
+    const Json request = Json::parse(line);
+    if (request.contains("operators")) {
+      reply["operators"] = SupportedOnnxOperators();
+    } else if (const absl::Status status = runner.Run(request, reply); !status.ok()) {
+      reply["error"] = status.ToString();
+    }
     std::cout << reply.dump(-1, ' ', true, Json::error_handler_t::replace) << std::endl;
   }
   return 0;
