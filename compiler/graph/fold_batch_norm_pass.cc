@@ -148,8 +148,9 @@ bool IsModerate(const std::vector<double>& scale, DType wide) {
   return std::all_of(scale.begin(), scale.end(), [&](double s) { return std::abs(s) <= most; });
 }
 
-// Output channel of each element of the weights.
+// Output channel of each element of the weights: those of one group lie along `dimension`.
 struct WeightLayout {
+  int dimension;
   int64_t outer, channels, inner, groups;
 };
 
@@ -157,13 +158,13 @@ std::optional<WeightLayout> LayoutOf(const Graph& graph, const GraphNode& node) 
   const std::vector<int64_t>& shape = graph.value(node.inputs[1]).type.shape;
   int64_t rest = 1;
   for (size_t d = 1; d < shape.size(); ++d) rest *= shape[d];
-  if (node.op == "conv" || node.op == "dense") return WeightLayout{1, shape[0], rest, 1};
+  if (node.op == "conv" || node.op == "dense") return WeightLayout{0, 1, shape[0], rest, 1};
   if (node.op == "conv_transpose") {  // [I, O/group, k..]: the group is that of the input channel.
-    return WeightLayout{shape[0], shape[1], rest / shape[1], node.attributes.Int("group", 1)};
+    return WeightLayout{1, shape[0], shape[1], rest / shape[1], node.attributes.Int("group", 1)};
   }
   if (node.op == "gemm") {
-    if (node.attributes.Int("trans_b", 0) != 0) return WeightLayout{1, shape[0], shape[1], 1};
-    return WeightLayout{shape[0], shape[1], 1, 1};
+    if (node.attributes.Int("trans_b", 0) != 0) return WeightLayout{0, 1, shape[0], shape[1], 1};
+    return WeightLayout{1, shape[0], shape[1], 1, 1};
   }
   return std::nullopt;
 }
@@ -194,7 +195,7 @@ OriginPtr ScaledOrigin(const GraphValue& weights, const WeightLayout& layout,
   OriginPtr wide = CastOrigin(OriginOf(weights.type, weights.data), DType::kF64);
   std::vector<int64_t> broadcast(shape.size(), 1);
   if (layout.groups == 1) {
-    broadcast[layout.outer == 1 ? 0 : 1] = layout.channels;
+    broadcast[layout.dimension] = layout.channels;
   } else {
     wide = ReshapedOrigin(
         wide, {layout.groups, layout.outer / layout.groups, layout.channels, layout.inner});
