@@ -251,9 +251,11 @@ absl::Status Dropout(OnnxNode& node) {
     const TensorType type = node.TypeOf(x);
     Attributes to;
     const DType mask_type = node.opset() < 10 ? type.dtype : DType::kBool;
-    ASSIGN_OR_RETURN(const ValueId one, node.EmitScalar(mask_type, 1));
+    ASSIGN_OR_RETURN(ValueId one, node.EmitScalar(mask_type, 1));
+    ASSIGN_OR_RETURN(one, node.EmitUnknownAs(one, x));
     to.Set("shape", type.shape);
     ASSIGN_OR_RETURN(const ValueId mask, node.Emit("expand", {one}, std::move(to)));
+    node.HoldAs(mask, x);
     node.SetOutput(1, mask);
   }
   return absl::OkStatus();

@@ -23,6 +23,7 @@ absl::StatusOr<ValueId> OnnxNode::EmitParts(ValueId x, const std::vector<AxisPar
   // Also where the shape stays: the value has other extents.
   ASSIGN_OR_RETURN(const std::vector<ValueId> results,
                    EmitPlain("reshape", {x}, std::move(attributes)));
+  ValueId result = results[0];
   for (size_t d = 0; d < dimensions.size(); ++d) {
     const AxisParts& parts = dimensions[d];
     if (parts.empty() || (parts.size() == 1 && parts[0].IsFull())) continue;
@@ -35,9 +36,9 @@ absl::StatusOr<ValueId> OnnxNode::EmitParts(ValueId x, const std::vector<AxisPar
       extent = bounded.merged_by_parts.try_emplace(parts, next).first->second;
       bounded.merged[extent] = parts;
     }
-    RETURN_IF_ERROR(SetExtent(results[0], static_cast<int64_t>(d), extent).status());
+    ASSIGN_OR_RETURN(result, SetExtent(result, static_cast<int64_t>(d), extent));
   }
-  return results[0];
+  return result;
 }
 
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedReshape(ValueId x,

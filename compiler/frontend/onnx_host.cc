@@ -76,11 +76,12 @@ absl::Status TopKInRun(OnnxNode& node, ValueId x) {
                    node.EmitCounted("top_k", {filled}, std::move(attributes)));
   extents[axis] = count;
   for (int i = 0; i < 2; ++i) {
+    ValueId result = results[i];
     for (int64_t d = 0; d < rank; ++d) {
       if (extents[d] == kFullAxis) continue;
-      RETURN_IF_ERROR(node.SetExtent(results[i], d, extents[d]).status());
+      ASSIGN_OR_RETURN(result, node.SetExtent(result, d, extents[d]));
     }
-    node.SetOutput(i, results[i]);
+    node.SetOutput(i, result);
   }
   return absl::OkStatus();
 }

@@ -192,9 +192,15 @@ class OnnxNode {
   // `id`, broadcast already to the bound of a shape that a run decides: its axes hold what that
   // says.
   absl::StatusOr<ValueId> HoldTerms(ValueId id, const std::vector<SizeTerm>& terms);
+  // `id`, made at the bound of `like`, holds what that holds.
+  void HoldAs(ValueId id, ValueId like) {
+    if (IsBounded(like)) context_->bounded.extents[id] = ExtentsOf(like);
+  }
   // A constant as a value that no one reads when the model is read: a run says how much of it
   // holds.
   absl::StatusOr<ValueId> EmitUnknown(ValueId constant, ValueId extent);
+  // The same, where a run decides how much of `like` holds; else the constant.
+  absl::StatusOr<ValueId> EmitUnknownAs(ValueId constant, ValueId like);
   // Outputs of a host operator whose last one counts. Its inputs are taken as they are.
   absl::StatusOr<std::vector<ValueId>> EmitCounted(absl::string_view op,
                                                    std::vector<ValueId> inputs,

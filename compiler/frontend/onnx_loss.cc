@@ -125,7 +125,8 @@ absl::Status OneHot(OnnxNode& node) {
 // 1 at the first maximum, else 0.
 absl::Status Hardmax(OnnxNode& node) {
   Composer c(node);
-  ValueId x = c.In(0);
+  const ValueId input = c.In(0);
+  ValueId x = input;
   RETURN_IF_ERROR(c.status());
   const Shape shape = c.ShapeOf(x);
   const bool flattens = node.opset() < 13;
@@ -148,7 +149,10 @@ absl::Status Hardmax(OnnxNode& node) {
   Shape classes(c.ShapeOf(x).size(), 1);
   classes[axis] = extent;
   const ValueId hit = c.Op("equal", {c.Reshape(c.Iota(0, extent), classes), first});
-  c.Output(0, c.Reshape(c.Cast(hit, c.DTypeOf(x)), shape));
+  const ValueId result = c.Reshape(c.Cast(hit, c.DTypeOf(x)), shape);
+  RETURN_IF_ERROR(c.status());
+  node.HoldAs(result, input);  // The list of classes is as long as there may be any.
+  c.Output(0, result);
   return c.status();
 }
 
@@ -187,8 +191,13 @@ absl::Status EyeLike(OnnxNode& node) {
     ASSIGN_OR_RETURN(dtype, DTypeOfOnnx(static_cast<int>(node.Int("dtype", 1)), node.Label()));
   }
   const Positions at = EmitPositions(c, c.ShapeOf(x)[0], c.ShapeOf(x)[1]);
-  const ValueId diagonal = c.Add(at.row, c.Ints({}, {node.Int("k", 0)}));
-  c.Output(0, c.Cast(c.Op("equal", {at.column, diagonal}), dtype));
+  ValueId k = c.Ints({}, {node.Int("k", 0)});
+  RETURN_IF_ERROR(c.status());
+  ASSIGN_OR_RETURN(k, node.EmitUnknownAs(k, x));
+  const ValueId result = c.Cast(c.Op("equal", {at.column, c.Add(at.row, k)}), dtype);
+  RETURN_IF_ERROR(c.status());
+  node.HoldAs(result, x);
+  c.Output(0, result);
   return c.status();
 }
 

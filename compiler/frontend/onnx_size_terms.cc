@@ -329,7 +329,7 @@ absl::StatusOr<ValueId> OnnxNode::HoldTerms(ValueId id, const std::vector<SizeTe
     if (terms[d].IsNumber()) continue;
     if (TypeOf(id).shape[d] < 2) return Unsupported("a dimension of at most one element");
     ASSIGN_OR_RETURN(const ValueId extent, EmitTerm(terms[d]));
-    RETURN_IF_ERROR(SetExtent(id, static_cast<int64_t>(d), extent).status());
+    ASSIGN_OR_RETURN(id, SetExtent(id, static_cast<int64_t>(d), extent));
   }
   return id;
 }
@@ -340,6 +340,16 @@ absl::StatusOr<ValueId> OnnxNode::EmitUnknown(ValueId constant, ValueId extent) 
   ASSIGN_OR_RETURN(const std::vector<ValueId> same,
                    EmitPlain("where", {condition[0], constant, constant}, {}));
   return same[0];
+}
+
+absl::StatusOr<ValueId> OnnxNode::EmitUnknownAs(ValueId constant, ValueId like) {
+  const AxisExtents extents = ExtentsOf(like);
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if (extents[d] == kFullAxis) continue;
+    ASSIGN_OR_RETURN(const ValueId extent, ExtentAt(like, static_cast<int64_t>(d)));
+    return EmitUnknown(constant, extent);
+  }
+  return constant;
 }
 
 }  // namespace burnish

@@ -157,11 +157,12 @@ absl::Status SliceToEndOfRun(OnnxNode& node, ValueId x, ValueId end) {
   Attributes shape;
   shape.Set("shape", node.TypeOf(x).shape);
   ASSIGN_OR_RETURN(const std::vector<ValueId> same, node.EmitCounted("reshape", {x}, shape));
+  ValueId result = same[0];
   for (int64_t d = 0; d < rank; ++d) {
     if (extents[d] == kFullAxis) continue;
-    RETURN_IF_ERROR(node.SetExtent(same[0], d, extents[d]).status());
+    ASSIGN_OR_RETURN(result, node.SetExtent(result, d, extents[d]));
   }
-  node.SetOutput(0, same[0]);
+  node.SetOutput(0, result);
   return absl::OkStatus();
 }
 
