@@ -172,6 +172,8 @@ class Builder:
     def partner(self, x, types=None, low=None, high=None, const=0.5):
         """What broadcasts with x."""
         def fits(v):
+            if v.found or x.found:
+                return False  # Such a dimension never broadcasts.
             try:
                 for a, b in zip(v.shapes, x.shapes):
                     np.broadcast_shapes(a, b)
@@ -232,7 +234,7 @@ class Builder:
         return self.consts + (self.outer._all_consts() if self.outer else [])
 
     def _as_sets(self, value):
-        return Value(value.name, value.lanes * self.sets) if len(value.lanes) < self.sets else value
+        return Value(value.name, value.lanes * self.sets, found=value.found) if len(value.lanes) < self.sets else value
 
     def _see_signal(self, value):
         """Mostly NaN, or all the same huge number, would hide what comes behind it."""

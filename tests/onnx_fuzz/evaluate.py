@@ -39,6 +39,8 @@ ONE_ROUNDING = {"Add", "Sub", "Mul", "Div", "Sqrt", "Reciprocal", "Sum", "Mean"}
 # What computes with numbers about 1 on its way, whatever its results are: gates, exp(x) - 1, log(1 + x).
 AROUND_1 = {"LSTM", "GRU", "RNN", "Elu", "Selu", "Celu", "Softplus", "Mish", "Gelu", "LogSoftmax", "Asinh",
             "Acosh", "Atanh", "Sinh", "ReduceLogSumExp", "FastGelu", "QuickGelu", "BiasGelu", "SoftmaxCrossEntropyLoss"}
+# Whose results are as large as data says.
+FINDS = {"NonZero", "Compress", "Unique", "NonMaxSuppression"}
 # Tensors are small: a node that makes more is no node for a quick test.
 ELEMENTS_MAX = 4096
 
@@ -57,6 +59,8 @@ class Value:
     name: str
     lanes: list
     const: bool = False  # An initializer.
+    # Its shape is data: no extent is known, even where all sets have the same by chance.
+    found: bool = False
 
     @property
     def dtype(self):
@@ -80,6 +84,8 @@ class Value:
 
     def static(self, axis=None):
         """Whether an axis, or all of them, have one extent in every set."""
+        if self.found:
+            return False
         if axis is None:
             return all(shape == self.shape for shape in self.shapes)
         return all(shape[axis] == self.shape[axis] for shape in self.shapes)
@@ -290,7 +296,7 @@ def nearby(node, values, rng):
             amount = 2 * FORMATS[value.dtype][0] * finite_or_0(np.abs(exact).astype(np.float64))
             signs = rng.choice([-1, 1], exact.shape)
             lanes.append((exact, moved(up, amount, signs), moved(down, amount, -signs)))
-        made[name] = Value(name, lanes)
+        made[name] = dataclasses.replace(value, lanes=lanes)
     return made
 
 
@@ -302,6 +308,7 @@ def evaluate(node, values, opset, reference=True):
         warnings.simplefilter("ignore")
         sets = run_node(node, nearby(node, values, rng), opset, reference)
         made = {}
+        found = node.op_type in FINDS or any(value.found for value in values.values())
         for k, name in enumerate(name for name in node.output if name):
             lanes = [with_rounding(node, [lane[k] for lane in lists], rng) for lists in sets]
             for lane in lanes:
@@ -310,7 +317,7 @@ def evaluate(node, values, opset, reference=True):
                 see_whether_decided(lane)
             if len({lane[0].ndim for lane in lanes}) > 1:
                 raise Unfit("the rank depends on data")
-            made[name] = Value(name, lanes)
+            made[name] = Value(name, lanes, found=found)
     return made
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from builder import ALL, BOOL, F32, FLOATS, I64, INTEGERS, NUMBERS, SIGNED, UNSIGNED, onnx_type
 from evaluate import Unfit
-from rows import row, short, types
+from rows import row, short, small, types
 
 # Attributes at odd values, by chance; ends where kernels change their ways.
 ATTRIBUTES = {
@@ -36,12 +36,16 @@ def unary(b, name):
     kinds = [F32] if domain else types(op, b.opset)
     if name == "OptionalHasElement":
         kinds = ALL
-    x = b.value(kinds)
+    x = b.value(kinds, where=small if name == "Shrink" else None)
     if name in INTO and x.dtype.kind == "f" and b.chance(0.6):
         if INTO[name] == "Exp":
             x = b.emit("Tanh", [x])
         x = b.emit(INTO[name], [x])
-    b.emit(op, [x], domain=domain, **some_attributes(b, name))
+    attributes = some_attributes(b, name)
+    if name == "Shrink" and x.dtype.kind != "f":
+        # ONNX's function rounds the bias, ONNX Runtime the sum.
+        attributes = {key: float(round(value)) for key, value in attributes.items()}
+    b.emit(op, [x], domain=domain, **attributes)
 
 
 @row("com.microsoft.BiasGelu")
@@ -76,14 +80,14 @@ def divide(b, op):
 def modulo(b, op):
     x = b.value(types(op, b.opset))
     y = b.partner(x, low=1, high=7)
-    fmod = 1 if x.dtype.kind == "f" or b.chance(0.3) else 0
+    # ONNX Runtime's fmod of integers goes by way of doubles.
+    fmod = 1 if x.dtype.kind == "f" or small(x) and b.chance(0.3) else 0
     b.emit(op, [x, y], fmod=fmod)
 
 
 @row("Pow")
 def power(b, op):
-    x = b.value(types(op, b.opset), where=lambda v: v.dtype.kind == "f" or np.abs(
-        v.lanes[0][0].astype(np.float64)).max(initial=0) < 100)
+    x = b.value(types(op, b.opset), where=lambda v: v.dtype.kind == "f" or small(v))
     if x.dtype.kind == "f" and b.chance(0.4):
         x = b.emit("Abs", [x])
     kinds = types(op, b.opset, 1) if b.opset >= 12 else [x.dtype]
@@ -166,7 +170,8 @@ def cumulative(b, op):
 @row("Dropout")
 def dropout(b, op):
     x = b.value(types(op, b.opset))
-    outputs = b.choice([1, 1, [1, 1]])
+    # Masks were of another type before, and ONNX Runtime's are false up to operator set 11.
+    outputs = b.choice([1, 1, [1, 1]]) if b.opset >= 12 else 1
     if b.opset < 12:
         return b.emit(op, [x], outputs, ratio=b.choice([0.0, 0.3]))
     ratio = b.const(np.float32(0.3)) if b.chance(0.5) else None

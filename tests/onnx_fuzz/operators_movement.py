@@ -364,7 +364,7 @@ def non_zero(b, op):
 
 @row("Unique")
 def unique(b, op):
-    x = b.value([F32, I64], 1, 3, where=lambda v: v.static(), full=True)
+    x = b.value([F32, I64], 1, 3, where=lambda v: v.static() and finite(v), full=True)
     axis = {"axis": b.rng.randrange(x.rank)} if b.chance(0.4) else {}
     b.emit(op, [x], b.choice([[1], [1, 1, 1, 1], [1, 0, 1]]), sorted=b.choice([0, 1]), **axis)
 
