@@ -31,7 +31,8 @@ def onnx_type(dtype):
 
 class Builder:
     """`rng` chooses. `sets`: how many inputs each graph runs on. `sizes`: of each symbolic dimension
-    its extent in each set. `reference`: ONNX's own computes what ONNX Runtime lacks. A body has an `outer` builder, whose values it may take."""
+    its extent in each set. `reference`: ONNX's own computes what ONNX Runtime lacks. A body has an
+    `outer` builder, whose values it may take."""
 
     def __init__(self, seed, opset, sets, sizes=None, outer=None, special=False, zeros=False,
                  reference=False):
@@ -167,7 +168,10 @@ class Builder:
         made = shape() if shape else self.shape(low, high)
         if full:
             made = tuple(max(1, extent) for extent in made)
-        return self.fresh(self.dtype(types), made)
+        value = self.fresh(self.dtype(types), made)
+        if where is not None and not where(value):
+            raise Unfit("no such value")
+        return value
 
     def partner(self, x, types=None, low=None, high=None, const=0.5):
         """What broadcasts with x."""

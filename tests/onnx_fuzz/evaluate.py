@@ -26,6 +26,7 @@ F16, F32, F64 = (np.dtype(kind) for kind in ("float16", "float32", "float64"))
 FORMATS = {F16: (2.0**-11, 2.0**-14, 2.0**-3), F32: (2.0**-24, 2.0**-126, 2.0**-7),
            F64: (2.0**-53, 2.0**-1022, 2.0**-7)}
 
+BYTES = {np.dtype("int8"), np.dtype("uint8")}  # Quantized numbers, mostly: 1 apart is right.
 # What moves, compares or chooses, and so rounds nothing.
 EXACT = set("""Abs And ArgMax ArgMin BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike
     Ceil CenterCropPad Clip Compress Concat Constant ConstantOfShape ConvInteger DepthToSpace Dropout
@@ -228,6 +229,10 @@ def moved(array, amount, signs):
 def with_rounding(node, lists, rng):
     """Three lanes of one output, with what this node itself rounds."""
     exact, up, down = lists
+    if exact.dtype in BYTES and node.op_type.startswith("QLinear"):
+        # Multipliers are rounded in other ways: docs/low-precision.md.
+        info, wide = np.iinfo(exact.dtype), exact.astype(np.int16)
+        up, down = (np.clip(wide + step, info.min, info.max).astype(exact.dtype) for step in (1, -1))
     if exact.dtype not in FORMATS or exact.shape != up.shape or exact.shape != down.shape:
         return exact, up, down
     # What lies between operators of a kernel may keep the digits that a narrow type would lose.
@@ -242,13 +247,14 @@ def with_rounding(node, lists, rng):
         amount = 3 * unit * size if node.op_type in ONE_ROUNDING or narrow else (
             unit * (16 * size + 4 * largest))
     signs = rng.uniform(0.5, 1, exact.shape) * rng.choice([-1, 1], exact.shape)
-    return exact, flushed(moved(up, amount, signs)), moved(down, amount, -signs)
+    return (exact, flushed(apart(exact, moved(up, amount, signs), amount, signs)),
+            apart(exact, moved(down, amount, -signs), amount, -signs))
 
 
 def tolerance(exact, up, down):
-    """By element. None for types that are exact."""
-    if exact.dtype not in FORMATS:
-        return None
+    """By element; of types that round."""
+    if exact.dtype in BYTES:
+        return np.maximum(*[np.abs(lane.astype(np.int16) - exact) for lane in (up, down)])
     with np.errstate(all="ignore"):
         far = np.maximum(np.abs(up.astype(np.float64) - exact), np.abs(down.astype(np.float64) - exact))
     far = finite_or_0(far)
@@ -270,7 +276,7 @@ def see_whether_decided(lane):
         if exact.shape != other.shape:
             raise Unfit("rounding decides the shape")
         if exact.dtype not in FORMATS:
-            if not np.array_equal(exact, other):
+            if not np.array_equal(exact, other) and (exact.dtype not in BYTES or tolerance(*lane).max() > 2):
                 raise Unfit("rounding decides an integer or a bool")
         elif not same_kind(exact, other).all():
             raise Unfit("rounding decides what is finite")
@@ -279,6 +285,13 @@ def see_whether_decided(lane):
         far = tolerance(*lane)
         if far.size and far.max() > FORMATS[exact.dtype][2] * max(finite.max(initial=0), 1e-30):
             raise Unfit("rounding decides the result")
+
+
+def apart(exact, lane, amount, signs):
+    """The lane, but for where earlier roundings and this one cancel by chance."""
+    with np.errstate(all="ignore"):
+        close = np.abs(lane.astype(np.float64) - exact) < amount / 2
+    return np.where(close, moved(exact, amount, signs), lane)
 
 
 def nearby(node, values, rng):
@@ -342,7 +355,9 @@ def difference(got, lane):
     want = lane[0]
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"got {got.dtype}{list(got.shape)}, want {want.dtype}{list(want.shape)}"
-    if want.dtype not in FORMATS:
+    if want.dtype in BYTES:
+        wrong = np.abs(got.astype(np.int16) - want) > tolerance(*lane)
+    elif want.dtype not in FORMATS:
         wrong = got != want
     else:
         with np.errstate(all="ignore"):

@@ -14,10 +14,11 @@ def last_static(v):
 @row("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
      "ReduceLogSumExp", "ReduceSumSquare")
 def reduce(b, op):
-    # Which of NaN and a number is the greater one, ONNX does not say; and not how logarithms are rounded to integers.
-    kinds = [dtype for dtype in types(op, b.opset) if dtype.kind == "f" or "Log" not in op]
-    # A product's order says whether 0 or infinity comes first.
-    x = b.value(kinds, where=finite if op in ("ReduceMax", "ReduceMin", "ReduceProd") else lambda v: v.dtype.kind == "f" or small(v))
+    # ONNX does not say how logarithms are rounded to integers, nor which of NaN and a number is the greater
+    # one; ONNX Runtime multiplies integers as doubles; a product's order says whether 0 or infinity is first.
+    kinds = [dtype for dtype in types(op, b.opset) if dtype.kind == "f" or "Log" not in op and "Prod" not in op]
+    bounded = op in ("ReduceMax", "ReduceMin", "ReduceProd")
+    x = b.value(kinds, where=lambda v: small(v) if v.dtype.kind != "f" else finite(v) or not bounded, full=True)
     if op == "ReduceLogSum":
         x = b.emit("Abs", [x])
     attributes = {"keepdims": b.choice([0, 1])}
@@ -124,7 +125,8 @@ def batch_normalization(b, op, x=None):
 @row("InstanceNormalization")
 def instance_normalization(b, op):
     # Of few elements ONNX Runtime subtracts quotients by the root of epsilon.
-    x = b.value(types(op, b.opset), 3, 5, where=lambda v: v.static(1) and np.prod(v.shape[2:]) > 3, full=True,
+    x = b.value(types(op, b.opset), 3, 5, where=lambda v: v.static(1) and small(v) and np.prod(v.shape[2:]) > 3,
+                full=True,
                 shape=lambda: image_shape(b))
     b.emit(op, [x, *per_channel(b, x, 2)], epsilon=b.choice([1e-5, 1e-2]))
 
@@ -139,7 +141,7 @@ def group_normalization(b, op):
 
 @row("LayerNormalization", "RMSNormalization")
 def layer_normalization(b, op):
-    x = b.value(types(op, b.opset), 1, 4, where=lambda v: v.static(), full=True)
+    x = b.value(types(op, b.opset), 1, 4, where=lambda v: v.static() and small(v), full=True)
     axis = b.axis(x)
     shape = x.shape[axis % x.rank:]
     scale = b.fresh(x.dtype, shape)
@@ -155,15 +157,18 @@ def mean_variance(b, op):
 
 @row("LRN")
 def lrn(b, op):
-    x = b.value([F32], 4, 4, full=True, shape=lambda: (2, 5, 3, 3))
+    # ONNX Runtime slides its window: what was infinite once is NaN from there on.
+    x = b.value([F32], 4, 4, finite, full=True, shape=lambda: (2, 5, 3, 3))
     b.emit(op, [x], size=b.choice([1, 3, 5]), alpha=b.choice([1e-4, 0.5]), beta=b.choice([0.75, 0.5]),
            bias=b.choice([1.0, 2.0]))
 
 
 @row("Det")
 def determinant(b, op):
-    shape = b.choice([(2, 2), (3, 3), (2, 3, 3)])
-    b.emit(op, [b.value([F32], 2, 3, lambda v: finite(v) and v.shape[-2:] in ((2, 2), (3, 3)), shape=lambda: shape)])
+    x = b.fresh(F32, b.choice([(2, 2), (3, 3), (2, 3, 3)]))
+    if not finite(x):
+        raise Unfit("infinite")
+    b.emit(op, [x])
 
 
 @row("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")

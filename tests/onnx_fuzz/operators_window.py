@@ -5,7 +5,7 @@ import numpy as np
 from builder import F32, FLOATS, I64
 from evaluate import Unfit
 from operators_reduction import follow, image_shape
-from rows import row, types
+from rows import finite, row, types
 
 
 def image(b, kinds, low=3, high=5):
@@ -86,6 +86,8 @@ def resize(b, op):
     if b.opset < 10:
         raise Unfit("Upsample")
     x = image(b, [F32], high=4)
+    if not finite(x):
+        raise Unfit("nobody says what a weight of 0 makes of NaN")
     mode = b.choice(["nearest", "linear"] + ["cubic"] * (b.opset >= 11 and x.rank == 4))
     kept = list(x.shape[:2])
     sizes = [b.choice([1, 2, 3, 5, 8, 2 * e, max(1, e // 2)]) for e in x.shape[2:]]
@@ -129,7 +131,7 @@ def upsample(b, op):
 
 @row("GridSample")
 def grid_sample(b, op):
-    x = b.value([F32], 4, 4, where=lambda v: v.static(), full=True, shape=lambda: (2, 3, 5, 6))
+    x = b.value([F32], 4, 4, where=lambda v: v.static() and finite(v), full=True, shape=lambda: (2, 3, 5, 6))
     grid = b.fresh(F32, (x.shape[0], 4, 3, 2), -1.2, 1.2)
     modes = ["linear", "nearest", "cubic"] if b.opset >= 20 else ["bilinear", "nearest", "bicubic"]
     b.emit(op, [x, grid], mode=b.choice(modes), padding_mode=b.choice(["zeros", "border", "reflection"]),
@@ -156,7 +158,11 @@ def roi_align(b, op):
 def col_to_image(b, op):
     kernel, size = [b.choice([1, 2]), 2], [4, 5]
     blocks = (size[0] - kernel[0] + 1) * (size[1] - kernel[1] + 1)
-    x = b.fresh(F32, (2, 3 * kernel[0] * kernel[1], blocks))
+    # Its sums go by way of products with 0 and 1, which make NaN of infinities.
+    shape = (2, 3 * kernel[0] * kernel[1], blocks)
+    x = b.value([F32], 3, 3, lambda v: finite(v) and v.shape == shape, shape=lambda: shape)
+    if not finite(x):
+        raise Unfit("infinite")
     b.emit(op, [x, b.ints(size), b.ints(kernel)])
 
 
