@@ -95,7 +95,8 @@ def power(b, op):
         exponents += [0.5, -0.5, 1.5]
     shape = () if b.chance(0.6) else tuple(e if x.static(i) else 1 for i, e in enumerate(x.shape))
     y = np.array([b.choice(exponents) for _ in range(int(np.prod(shape)))]).reshape(shape).astype(dtype)
-    b.emit(op, [x, b.const(y) if b.chance(0.7) else b.fresh(dtype, shape, 0, 3)])
+    # A root of an integer below 0 is NaN, which no integer is.
+    b.emit(op, [x, b.const(y) if x.dtype.kind != "f" or b.chance(0.7) else b.fresh(dtype, shape, 0, 3)])
 
 
 @row("BitShift")
