@@ -153,6 +153,45 @@ TEST(HostKernelTest, ScatteredAlongAnyAxis) {
   }
 }
 
+// Where two meet that differ, and one is no number, the other one does not count.
+TEST(HostKernelTest, ScatteredNanStays) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> numbers = {0, -1, 2, inf, -inf, nan};
+  for (const char* const reduction : {"add", "mul", "max", "min"}) {
+    for (const char* const kernel : {"scatter_elements", "scatter_nd"}) {
+      const bool nd = std::string(kernel) == "scatter_nd";
+      HostSignature call = Call(kernel,
+                                {{kF32, {1}},
+                                 {kI64, nd ? std::vector<int64_t>{2, 1} : std::vector<int64_t>{2}},
+                                 {kF32, {2}}},
+                                {{"reduction", 0, reduction}});
+      if (!nd) call.attributes.push_back({"axis", 0});
+      for (const float old : numbers) {
+        for (const float first : numbers) {
+          for (const float second : numbers) {
+            const int64_t indices[] = {0, 0};
+            const float updates[] = {first, second};
+            float got = 0;
+            const uint8_t* const inputs[] = {reinterpret_cast<const uint8_t*>(&old),
+                                             reinterpret_cast<const uint8_t*>(indices),
+                                             reinterpret_cast<const uint8_t*>(updates)};
+            uint8_t* const outputs[] = {reinterpret_cast<uint8_t*>(&got)};
+            ASSERT_EQ(FindHostKernel(kernel)->run(call, inputs, outputs), BURNISH_KERNEL_OK);
+            if (std::isnan(old) || std::isnan(first) || std::isnan(second)) {
+              EXPECT_TRUE(std::isnan(got)) << reduction << old << first << second;
+            } else if (reduction[1] == 'a') {
+              EXPECT_EQ(got, std::max({old, first, second}));
+            } else if (reduction[1] == 'i') {
+              EXPECT_EQ(got, std::min({old, first, second}));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(HostKernelTest, TopOfRowsWithNanAndTies) {
   const HostSignature call = Call("top_k", {{kF32, {5}}}, {{"k", 4}});
   const float nan = std::numeric_limits<float>::quiet_NaN();

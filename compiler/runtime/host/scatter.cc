@@ -68,8 +68,13 @@ void VisitReduction(const std::string& reduction, Visit visit) {
   if (reduction == "none") visit([](T, T update) { return update; });
   if (reduction == "add") visit([](T old, T update) { return WrappingAdd(old, update); });
   if (reduction == "mul") visit([](T old, T update) { return WrappingMul(old, update); });
-  if (reduction == "max") visit([](T old, T update) { return std::max(old, update); });
-  if (reduction == "min") visit([](T old, T update) { return std::min(old, update); });
+  // What is no number stays, whichever of both it is.
+  if (reduction == "max") {
+    visit([](T old, T update) { return old < update || update != update ? update : old; });
+  }
+  if (reduction == "min") {
+    visit([](T old, T update) { return update < old || update != update ? update : old; });
+  }
 }
 
 // How many of the indices from `first` to below `end` are the first one again: at least 1.
