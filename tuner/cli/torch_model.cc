@@ -34,10 +34,12 @@ constexpr char kModelName[] = "model.graph", kReasonName[] = "not_converted.txt"
 constexpr size_t kReasonBytesMax = 1 << 16;
 
 std::string ConversionHint(const std::string& path, const std::string& python) {
-  return absl::StrCat(python,
-                      " -m pip install burnish torch; or --python PROGRAM of one that has "
-                      "both; or there: python -m burnish.export ",
-                      path, " model.graph, and --model model.graph here");
+  // No registry has Burnish.
+  return absl::StrCat(
+      python,
+      " -m pip install torch dist/*.whl, with the wheels that ./dev wheel makes; or --python "
+      "PROGRAM of one that has both; or there: python -m burnish.export ",
+      path, " model.graph, and --model model.graph here");
 }
 
 // "error[B0302]: text", and a hint behind it, as burnish.export prints it.
@@ -69,10 +71,11 @@ absl::StatusOr<std::string> ModelFile(const std::string& path, const std::string
   if (!std::filesystem::is_regular_file(path, error)) {
     return MakeError(ErrorCode::kNoInputFile, "no such file", path);
   }
-  // `env` looks the Python up in PATH.
+  // `env` looks the Python up in PATH. -P: no module comes from the folder that this happens to run
+  // in.
   ASSIGN_OR_RETURN(const ExitInfo exit,
                    RunSubprocess({.program = "/usr/bin/env",
-                                  .args = {python, "-m", "burnish.export", path, "--keep"},
+                                  .args = {python, "-P", "-m", "burnish.export", path, "--keep"},
                                   .timeout = kPatience,
                                   .stdout_bytes_max = kPathBytesMax}));
   const std::string kept(absl::StripAsciiWhitespace(exit.stdout_bytes));

@@ -52,7 +52,7 @@ TEST_F(TorchModelTest, PythonIsAskedForTheFileThatItKeeps) {
   const std::string python = Python("echo \"$*\" > " + folder_->path() + "/args; echo /kept.graph");
   EXPECT_THAT(ModelFile(model, python), IsOkAndHolds("/kept.graph"));
   EXPECT_THAT(ReadFile(folder_->path() + "/args", 1000),
-              IsOkAndHolds(absl::StrCat("-m burnish.export ", model, " --keep\n")));
+              IsOkAndHolds(absl::StrCat("-P -m burnish.export ", model, " --keep\n")));
 }
 
 TEST_F(TorchModelTest, WithoutPythonTheHintSaysWhereToConvert) {
@@ -62,6 +62,7 @@ TEST_F(TorchModelTest, WithoutPythonTheHintSaysWhereToConvert) {
     const absl::Status status = ModelFile(model, python).status();
     EXPECT_EQ(ErrorCodeOf(status), ErrorCode::kUnavailable) << status;
     EXPECT_THAT(PartsOf(status).hint, HasSubstr("python -m burnish.export"));
+    EXPECT_THAT(PartsOf(status).hint, HasSubstr("./dev wheel"));
     EXPECT_THAT(PartsOf(status).hint, HasSubstr("--python"));
   }
 }
