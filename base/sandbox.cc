@@ -266,7 +266,7 @@ void AllowBeneath(int ruleset, const char* folder, uint64_t rights) {
   close(descriptor);
 }
 
-bool RestrictFiles(const std::string& writable_folder) {
+bool RestrictFiles(const SandboxOptions& options) {
   const int version = LandlockVersion();
   if (version == 0) return false;
   const LandlockRuleset handled = {.handled_access_fs = AllFileRights(version),
@@ -279,8 +279,11 @@ bool RestrictFiles(const std::string& writable_folder) {
   for (const char* folder : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/dev"}) {
     AllowBeneath(ruleset, folder, kReadFile | kReadFolder);
   }
-  if (!writable_folder.empty()) {
-    AllowBeneath(ruleset, writable_folder.c_str(), handled.handled_access_fs);
+  for (const std::string& folder : options.readable_folders) {
+    AllowBeneath(ruleset, folder.c_str(), kReadFile | kReadFolder);
+  }
+  if (!options.writable_folder.empty()) {
+    AllowBeneath(ruleset, options.writable_folder.c_str(), handled.handled_access_fs);
   }
   const bool restricted = syscall(kLandlockRestrictSelf, ruleset, 0) == 0;
   close(ruleset);
@@ -313,7 +316,7 @@ std::string EnterSandbox(const SandboxOptions& options) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) AddMissing("no_new_privs", missing);
   const bool denies_by_default = options.profile == SandboxOptions::Profile::kRun && !kSanitized;
   // Without rights on files where no file can be opened, nothing is left for Landlock to do.
-  if (!denies_by_default && !RestrictFiles(options.writable_folder)) {
+  if (!denies_by_default && !RestrictFiles(options)) {
     AddMissing("Landlock", missing);
   }
   const bool is_filtered = denies_by_default ? DenyByDefault() : AllowByDefault();

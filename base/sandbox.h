@@ -24,6 +24,8 @@ struct SandboxOptions {
   };
   Profile profile = Profile::kRun;
   std::string writable_folder = {};  // Of kCompile; empty: none.
+  // Of kCompile, beside those of the system: where an interpreter has its modules.
+  std::vector<std::string> readable_folders = {};
   // Limits of the process; 0: as they are. What is over them fails, or ends the process.
   int64_t address_space_bytes = 0;  // Left out with a sanitizer, which reserves terabytes.
   int64_t cpu_time_seconds = 0;     // Of all threads together.

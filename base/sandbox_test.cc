@@ -156,6 +156,11 @@ TEST_F(SandboxTest, CompilerWritesInItsFolderAndNowhereElse) {
   EXPECT_EQ(EndOf(options, [&] { return Opens(outside.c_str(), O_RDONLY); }), EACCES);
   EXPECT_EQ(EndOf(options, [&] { return unlink(outside.c_str()) == 0 ? 0 : errno; }), EACCES);
   EXPECT_EQ(EndOf(options, [] { return Opens("/proc/self/maps", O_RDONLY); }), 0);
+  const SandboxOptions reads{.profile = Profile::kCompile,
+                             .readable_folders = {other->path(), "/no"}};
+  EXPECT_EQ(EndOf(reads, [&] { return Opens(outside.c_str(), O_RDONLY); }), 0);
+  EXPECT_EQ(EndOf(reads, [&] { return Opens(outside.c_str(), O_WRONLY); }), EACCES);
+  EXPECT_EQ(EndOf(reads, [&] { return unlink(outside.c_str()) == 0 ? 0 : errno; }), EACCES);
 }
 
 TEST_F(SandboxTest, CompilerHasThreadsAndNoProcesses) {

@@ -3,6 +3,7 @@
 // State is static, as NumPy's is: one interpreter of a process can use both.
 #include "base/version.h"
 #include "python/runtime/aligned_array.h"
+#include "python/runtime/confine.h"
 #include "python/runtime/element_type.h"
 #include "python/runtime/errors.h"
 #include "python/runtime/model_type.h"
@@ -14,6 +15,7 @@ namespace burnish {
 namespace {
 
 PyMethodDef functions[] = {
+    {"confine", Confine, METH_VARARGS, kConfineDoc},
     {"empty", AsMethod(Empty), METH_VARARGS | METH_KEYWORDS, kEmptyDoc},
     {"open_bundle", OpenBundle, METH_VARARGS,
      "open_bundle(path, threads, share_with, trust_parameters, loop_limit, /)\n--\n\n"
