@@ -9,9 +9,11 @@ import os
 import struct
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy
+
+from burnish_runtime import BurnishError
 
 # docs/model-graph.md.
 _MAGIC = b"BURNGRPH"
@@ -20,6 +22,7 @@ _ALIGNMENT = 64  # Of constants, in the file and so in the mapped memory: a line
 _DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "int16": "i16",
            "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8",
            "bool": "bool", "float16": "f16", "bfloat16": "bf16"}
+_BAD_MODEL_CODE = "B0301"  # As docs/cli.md numbers it.
 _BFLOAT16 = "bfloat16"  # The one that NumPy lacks.
 
 
@@ -87,10 +90,7 @@ class Graph:
         key = (given.__array_interface__["data"][0], given.shape, given.strides, kind)
         if name is None and key in self._known:
             return self._known[key]
-        offset = self._size
-        self._given.append((array, given))  # Its address stays its own.
-        self._data.append(numpy.asarray(given, dtype=given.dtype.newbyteorder("<"), order="C"))
-        self._size += _padded(given.nbytes)
+        offset = self._append(array, given)
         name = self._unused("constant") if name is None else name
         self._header["constants"].append({"name": name, **_type(given.shape, kind),
                                           "offsetBytes": offset})
@@ -135,8 +135,36 @@ class Graph:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file that every command with ``--model`` takes."""
         with open(path, "wb") as file:
-            for chunk in self._chunks():
-                file.write(chunk)
+            self.write(file)
+
+    def write(self, file: IO[bytes]) -> None:
+        """What `save` writes."""
+        for chunk in self._chunks():
+            file.write(chunk)
+
+    @staticmethod
+    def read(file: IO[bytes]) -> Graph:
+        """The graph of what `write` wrote. Constants are read where they lie in the file, which is mapped; all else
+        is checked when the graph is compiled.
+
+        Raises `BurnishError` (B0301) where the file does not hold what it says.
+        """
+        try:
+            data = numpy.memmap(file, numpy.uint8, "r")
+            size = struct.unpack("<Q", data[8:16].tobytes())[0]
+            header, begin = json.loads(data[16:16 + size].tobytes()), 16 + size
+            if data[:8].tobytes() != _MAGIC:
+                raise ValueError("it begins with other bytes")
+            graph = Graph(header["name"])
+            arrays = [_part(data, begin, constant) for constant in header["constants"]]
+            for constant, array in zip(header["constants"], arrays):
+                constant["offsetBytes"] = graph._append(array, array)
+            graph._header = header
+            graph._names = {one["name"] for one in (*header["inputs"], *header["constants"])} | {
+                name for node in header["nodes"] for name in node["outputs"]}
+        except (ValueError, KeyError, TypeError, struct.error) as error:
+            raise BurnishError(f"no file of a graph: {error}", code=_BAD_MODEL_CODE) from error
+        return graph
 
     def inputs(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes, in their order."""
@@ -169,6 +197,14 @@ class Graph:
             yield memoryview(data).cast("B") if data.size else b""
             yield bytes(_padded(data.nbytes) - data.nbytes)
 
+    def _append(self, array: Any, given: numpy.ndarray[Any, Any]) -> int:
+        """A constant's elements; returns where they begin."""
+        offset = self._size
+        self._given.append((array, given))  # Its address stays its own.
+        self._data.append(numpy.asarray(given, dtype=given.dtype.newbyteorder("<"), order="C"))
+        self._size += _padded(given.nbytes)
+        return offset
+
     def _defined(self, name: str) -> Value:
         if name in self._names:
             raise ValueError(f"two values are named {name!r}")
@@ -195,6 +231,17 @@ def _bits_of(array: Any) -> tuple[numpy.ndarray[Any, Any], str]:
         return numpy.from_dlpack(array.view(sys.modules["torch"].uint16)), _BFLOAT16
     given = numpy.from_dlpack(array)
     return given, given.dtype.name
+
+
+def _part(data: numpy.ndarray[Any, Any], begin: int, constant: dict[str, Any]) -> numpy.ndarray[Any, Any]:
+    """A constant's elements, of the bytes of a file."""
+    name = {code: dtype for dtype, code in _DTYPES.items()}[constant["dtype"]]
+    dtype = numpy.dtype("uint16" if name == _BFLOAT16 else name).newbyteorder("<")
+    at, shape = begin + int(constant["offsetBytes"]), [int(extent) for extent in constant["shape"]]
+    end = at + math.prod(shape) * dtype.itemsize
+    if min([begin, *shape, int(constant["offsetBytes"])]) < 0 or end > data.size:
+        raise ValueError(f"constant {constant['name']} is not in the file")
+    return data[at:end].view(dtype).reshape(shape)
 
 
 def _padded(size: int) -> int:

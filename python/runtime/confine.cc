@@ -28,12 +28,14 @@ bool ReadFolders(PyObject* list, std::vector<std::string>& folders) {
 PyObject* Confine(PyObject* /*module*/, PyObject* args) {
   int parent = 0;
   PyObject* folders = nullptr;
+  const char* writable = nullptr;
   long long address_space = 0, cpu_time = 0, file_size = 0;
-  if (!PyArg_ParseTuple(args, "iOLLL:confine", &parent, &folders, &address_space, &cpu_time,
-                        &file_size)) {
+  if (!PyArg_ParseTuple(args, "iOsLLL:confine", &parent, &folders, &writable, &address_space,
+                        &cpu_time, &file_size)) {
     return nullptr;
   }
   SandboxOptions options = {.profile = SandboxOptions::Profile::kCompile,
+                            .writable_folder = writable,
                             .address_space_bytes = address_space,
                             .cpu_time_seconds = cpu_time,
                             .file_size_bytes = file_size};

@@ -7,7 +7,8 @@
 namespace burnish {
 
 inline constexpr char kConfineDoc[] =
-    "confine(parent, readable_folders, address_space_bytes, cpu_time_seconds, file_size_bytes, /)\n"
+    "confine(parent, readable_folders, writable_folder, address_space_bytes, cpu_time_seconds,\n"
+    "        file_size_bytes, /)\n"
     "--\n\n"
     "Enter the sandbox of compilers (base/sandbox.h), for good: no network, no other process, no\n"
     "file but those beneath the folders, and files that are open. The process ends with `parent`,\n"

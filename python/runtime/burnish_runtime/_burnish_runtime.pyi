@@ -10,8 +10,8 @@ import numpy.typing
 
 __version__: str
 
-def confine(parent: int, readable_folders: list[str], address_space_bytes: int, cpu_time_seconds: int,
-            file_size_bytes: int, /) -> str: ...
+def confine(parent: int, readable_folders: list[str], writable_folder: str, address_space_bytes: int,
+            cpu_time_seconds: int, file_size_bytes: int, /) -> str: ...
 
 # What has a buffer, __dlpack__ or __array_interface__. No protocol of `typing` says that.
 _Tensor: TypeAlias = Any
