@@ -53,7 +53,9 @@ def from_torch(program: Any) -> Graph:
     Parameters
     ----------
     program : torch.export.ExportedProgram, or the path of a ``.pt2`` file
-        Of fixed sizes, that writes to nothing it was given.
+        Of fixed sizes, that writes to nothing it was given. A file is read in a child that can harm nothing, which has
+        the converters of this package alone: ``from_torch(torch.export.load(path))`` has yours, and runs what code the
+        file holds.
 
     Returns
     -------
@@ -62,11 +64,13 @@ def from_torch(program: Any) -> Graph:
     Raises
     ------
     BurnishError
-        ``code`` B0302, with the names of all operators that are not supported.
+        ``code`` B0302, with the names of all operators that are not supported; B0201 or B0301 for a file that is not
+        there or none of torch.export.save.
     """
-    from ._torch import export  # Imports torch.
     if isinstance(program, (str, os.PathLike)):
-        program = export.load(program)
+        from ._torch.conversion import graph_of_file
+        return graph_of_file(program)
+    from ._torch import export  # Imports torch.
     return export.graph_of(program)
 
 

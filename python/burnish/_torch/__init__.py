@@ -1,6 +1,6 @@
 """PyTorch's models: from ATen graphs to `burnish.Graph`, and the backend of torch.compile.
 
-Read `importer.py` first, then `backend.py`. This file, `registry.py` and `builder.py` import no torch.
+Read `importer.py` first, then `backend.py`. This file, `registry.py`, `builder.py` and `conversion.py` import no torch.
 """
 
 from __future__ import annotations

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
-from burnish_runtime import BurnishError
-
 from .._graph import Graph
-from .importer import UNSUPPORTED_CODE, convert, decompositions
-
-
-def _refuse(message: str, hint: str) -> BurnishError:
-    error = BurnishError(message, code=UNSUPPORTED_CODE)
-    error.add_note(f"hint: {hint}")
-    return error
+from .archive import refuse
+from .importer import convert, decompositions
 
 
 def graph_of(program: torch.export.ExportedProgram, name: str = "torch") -> Graph:
@@ -27,7 +19,7 @@ def graph_of(program: torch.export.ExportedProgram, name: str = "torch") -> Grap
     dynamic = [node.name for node in program.graph.find_nodes(op="placeholder")
                if not all(isinstance(size, int) for size in getattr(node.meta["val"], "shape", ()))]
     if dynamic:
-        raise _refuse(f"inputs have dynamic dimensions: {', '.join(dynamic)}",
+        raise refuse(f"inputs have dynamic dimensions: {', '.join(dynamic)}",
                       "export the program without dynamic_shapes, for one size")
     constants: dict[str, Any] = {}
     for spec in signature.input_specs:
@@ -36,19 +28,15 @@ def graph_of(program: torch.export.ExportedProgram, name: str = "torch") -> Grap
                      or spec.persistent is False else program.state_dict)
             constants[spec.arg.name] = table[spec.target]
         elif spec.kind != InputKind.USER_INPUT:
-            raise _refuse(f"the program has an input of kind {spec.kind.name}: {spec.arg.name}",
+            raise refuse(f"the program has an input of kind {spec.kind.name}: {spec.arg.name}",
                           "export the model in evaluation mode")
     written = [spec.target or spec.arg.name for spec in signature.output_specs
                if spec.kind != OutputKind.USER_OUTPUT]
     if written:
-        raise _refuse(f"the program writes to what it was given: {', '.join(written)}",
+        raise refuse(f"the program writes to what it was given: {', '.join(written)}",
                       "export the model in evaluation mode, and return what it computes")
     names: list[str] = []
     for node_name in (spec.arg.name for spec in signature.output_specs
                       if getattr(spec.arg, "name", None)):
         names.append(node_name if node_name not in names else f"{node_name}_{len(names)}")
     return convert(program.graph_module, constants, name, names)
-
-
-def load(path: str | os.PathLike[str]) -> torch.export.ExportedProgram:
-    return torch.export.load(path)
