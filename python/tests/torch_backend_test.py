@@ -11,6 +11,7 @@ import glob  # noqa: E402
 import math  # noqa: E402
 import multiprocessing  # noqa: E402
 import os  # noqa: E402
+import pathlib  # noqa: E402
 import pickle  # noqa: E402
 import re  # noqa: E402
 import resource  # noqa: E402
@@ -26,6 +27,7 @@ from torch import nn  # noqa: E402
 import burnish  # noqa: E402
 from burnish import _programs  # noqa: E402
 from burnish._torch import pieces, reader, weights  # noqa: E402
+from burnish._torch.options import Options, options_of  # noqa: E402
 from torch_harness import close, raised, said  # noqa: E402
 
 
@@ -96,15 +98,56 @@ def test_options():
     try:
         raised(lambda: compiled(mlp())(torch.ones(1, 6)), Exception, "BURNISH_TORCH_SIZES", "many")
         os.environ["BURNISH_TORCH_SIZES"] = "3"
-        from burnish._torch.options import options_of
         assert options_of({}).sizes == 3 and options_of({"sizes": 5}).sizes == 5
     finally:
         del os.environ["BURNISH_TORCH_SIZES"]
 
 
+# Of each option what it may be, and what not.
+OPTION_VALUES = {
+    "fallback": (["eager", "inductor", "error"], ["", "onnx", None, True]), "strict": ([True, False], [1, "yes", None]),
+    "freeze": (["sample", "full", "none"], ["all", None]), "first": (["wait", "eager"], ["later", None]),
+    "tune": (["off", "now", "background", "farm:host:7171", "farm:[::1]:1"],
+             ["on", True, None, "farm:", "farm:host", "farm:host:", "farm::7171", "farm:host:port", "farm:host:0", "farm:host:65536"]),
+    "trials": ([-1, 0, 500, None], [-2, 1.5, "7", True]), "time": (["90s", "1.5m", "1h30m", None], ["", "soon", "-1s", 90, "0s", "5"]),
+    "scheduler": (["burnish", "templates", "generator", "auto_scheduler", "meta_schedule", None], ["foo", "", "default", 3]),
+    "sizes": ([1, 8], [0, -1, None, 2.0, True]), "size_limit": ([0, 64, None], [-1, "64", False]),
+    "threads": ([1, 4, None], [0, -1, 2.5, True]), "opt_level": ([0, 3, None], [-1, 4, "3", True]),
+    "accuracy": ([1e-3, 1, "strict", None], [0, -1.0, math.inf, math.nan, "exact", True]),
+    "precision": (["f32", "bf16", "f16", "auto"], ["int8", "f64", None]), "database": (["x.db", pathlib.Path("x.db"), None], [3, True]),
+    "cache": ([True, False], [0, "no", None]), "dump": (["graphs", pathlib.Path("graphs"), None], [1, True])}
+
+
+def test_each_option_takes_what_it_says():
+    assert set(OPTION_VALUES) == {field.name for field in dataclasses.fields(Options)}
+    for name, (right, wrong) in OPTION_VALUES.items():
+        # What is of a study has no effect without one.
+        beside = {"tune": "now"} if name in ("trials", "time", "scheduler") else {}
+        for value in right:
+            assert getattr(options_of({**beside, name: value}), name) == value, (name, value)
+        for value in wrong:
+            error = raised(lambda value=value: options_of({**beside, name: value}), ValueError, f"option {name}", repr(value))
+            assert ", want " in str(error), error
+    error = raised(lambda: options_of({"tune": "now", "scheduler": "foo"}), ValueError, "option scheduler")
+    assert all(one in str(error) for one in OPTION_VALUES["scheduler"][0] if one), error
+
+
+def test_options_without_an_effect_are_refused():
+    """By an error that says what to set as well."""
+    for given, *texts in (({"trials": 7}, "option trials", 'tune="now"'), ({"time": "30m"}, "option time", 'tune="background"'),
+                          ({"scheduler": "burnish"}, "option scheduler", 'tune="farm:HOST:PORT"'),
+                          ({"strict": True, "first": "eager"}, "option strict", 'first="wait"'),
+                          ({"strict": True, "fallback": "inductor"}, "option strict", "inductor")):
+        raised(lambda given=given: options_of(given), ValueError, *texts)
+    with mock.patch.dict(os.environ, {"BURNISH_TORCH_TRIALS": "7"}):
+        raised(lambda: options_of({}), ValueError, "option trials")
+    raised(lambda: compiled(mlp(), scheduler="foo")(torch.ones(1, 6)), Exception, "burnish, templates, generator")
+    torch._dynamo.reset()
+    raised(lambda: torch.compile(mlp(), backend="burnish", mode="max-autotune")(torch.ones(1, 6)), Exception, "no modes")
+
+
 def test_each_option_from_the_environment():
-    from burnish._torch.options import Options, options_of
-    wanted = {"fallback": "inductor", "strict": True, "freeze": "full", "first": "wait", "tune": "farm:host:7171",
+    wanted = {"fallback": "error", "strict": True, "freeze": "full", "first": "wait", "tune": "farm:host:7171",
               "trials": 7, "time": "30m", "scheduler": "auto_scheduler", "sizes": 3, "size_limit": 64, "threads": 1,
               "opt_level": 2, "accuracy": 1e-3, "precision": "bf16", "database": "studies.db", "cache": False,
               "dump": "graphs"}

@@ -198,11 +198,22 @@ def test_backends_by_other_names():
             torch._dynamo.reset()
             with torch.no_grad():
                 torch.compile(model, backend=name, options={"trials": 3})(X)
+                torch._dynamo.reset()
+                raised(lambda name=name: torch.compile(model, backend=name, options={"scheduler": "burnish"})(X), Exception,
+                       f"backend {name} has scheduler=")
     finally:
         named.burnish = before
     assert given == [{"scheduler": "auto_scheduler", "trials": 3}, {"scheduler": "meta_schedule", "trials": 3}], given
+    for name in ("burnish_auto_scheduler", "burnish_meta_schedule"):  # Without a word on where to measure they tune nothing.
+        torch._dynamo.reset()
+        raised(lambda name=name: torch.compile(model, backend=name)(X), Exception, "option scheduler", 'tune="now"')
     with torch.no_grad():
         want = model(X)
+    for name in ("burnish_nop", "burnish_print", "burnish_check"):
+        torch._dynamo.reset()
+        raised(lambda name=name: torch.compile(model, backend=name, options={"threads": 1})(X), Exception,
+               f"backend {name} has no option 'threads'")
+        raised(lambda name=name: torch.compile(model, backend=name, mode="max-autotune")(X), Exception, "no modes")
     for name in ("burnish_nop", "burnish_print"):
         torch._dynamo.reset()
         text = io.StringIO()

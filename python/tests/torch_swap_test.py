@@ -547,7 +547,7 @@ def test_a_study_that_fails_leaves_the_default():
         run, piece = started(model, tune="farm:localhost:1")
         assert burnish.wait(120)
     assert how(piece) == ("compiled", True) and len(lines) == 1 and "no tracker there" in lines[0], lines
-    raised(lambda: options_of({"tune": "always"}), ValueError, "off, now, background or farm:HOST:PORT")
+    raised(lambda: options_of({"tune": "always"}), ValueError, "off, now, background, farm:HOST:PORT or farm:unix:PATH")
 
 
 torch_harness.run_cases(__name__)

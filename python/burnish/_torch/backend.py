@@ -1,6 +1,6 @@
 """`torch.compile(model, backend="burnish")`: found by the entry point of group torch_dynamo_backends.
 
-What of PyTorch is not public is named here, in `partition.py`, `importer.py` and `reader.py` alone.
+What of PyTorch is not public is named here, in `partition.py`, `importer.py`, `archive.py` and `reader.py` alone.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ def burnish(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
             options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """The backend, as torch.compile calls it."""
     settings = options_of(options)
-    if unused.get("mode") not in (None, "default"):
-        raise ValueError(f"backend burnish has no modes; got mode={unused['mode']!r}")
+    refuse_modes(unused)
     why = _fallback_reason(inputs)
     if why:
         return _left_whole(module, inputs, settings, why)
@@ -72,6 +71,13 @@ def burnish(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
         fw_compiler=functools.partial(_unexpected, settings=settings),
         inference_compiler=functools.partial(_compiled, settings=settings),
         decompositions=importer.decompositions())(module, inputs)
+
+
+def refuse_modes(given: Mapping[str, Any]) -> None:
+    """Of what torch.compile hands on beside options; `name` is for its own logs."""
+    for name, value in given.items():
+        if name != "name" and value not in (None, "default"):
+            raise ValueError(f"Burnish's backends have no modes: got {name}={value!r}, want options={{...}}")
 
 
 def _fallback_reason(inputs: Sequence[Any]) -> str:

@@ -10,7 +10,7 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 
 from . import importer
-from .backend import burnish
+from .backend import burnish, refuse_modes
 from .bisecting import debug_compile
 from .options import options_of
 
@@ -19,23 +19,43 @@ _FOLDER = "burnish_debug"  # Of `burnish_check`, where the option dump says no o
 
 def burnish_auto_scheduler(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
                            options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
-    """The backend with scheduler="auto_scheduler", for whom knows TVM by that name."""
-    return burnish(module, inputs, options={"scheduler": "auto_scheduler", **(options or {})}, **unused)
+    """The backend with scheduler="auto_scheduler", for whom knows TVM by that name; `tune` says where to measure."""
+    return burnish(module, inputs, options=_with_scheduler("auto_scheduler", options), **unused)
 
 
 def burnish_meta_schedule(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
                           options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """The same with "meta_schedule"."""
-    return burnish(module, inputs, options={"scheduler": "meta_schedule", **(options or {})}, **unused)
+    return burnish(module, inputs, options=_with_scheduler("meta_schedule", options), **unused)
 
 
-def burnish_nop(module: torch.fx.GraphModule, inputs: Sequence[Any], **unused: Any) -> Callable[..., Any]:
+def _with_scheduler(name: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    given = dict(options or {})
+    if given.setdefault("scheduler", name) != name:
+        raise ValueError(f"backend burnish_{name} has scheduler={name!r}; got {given['scheduler']!r}: want backend "
+                         "burnish for another")
+    return given
+
+
+def _refuse_options(backend: str, options: Mapping[str, Any] | None, *taken: str) -> None:
+    for name in options or {}:
+        if name not in taken:
+            raise ValueError(f"backend {backend} has no option {name!r}: it has {', '.join(taken) or 'none'}")
+
+
+def burnish_nop(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
+                options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """Runs in PyTorch what the backend would be given: what AOTAutograd alone costs, and whether it is right."""
+    _refuse_options("burnish_nop", options)
+    refuse_modes(unused)
     return _aot(_run)(module, inputs)
 
 
-def burnish_print(module: torch.fx.GraphModule, inputs: Sequence[Any], **unused: Any) -> Callable[..., Any]:
+def burnish_print(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
+                  options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """The same, and prints it."""
+    _refuse_options("burnish_print", options)
+    refuse_modes(unused)
     return _aot(_printed)(module, inputs)
 
 
@@ -43,6 +63,8 @@ def burnish_check(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
                   options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """Runs in PyTorch, and looks for the first step that Burnish gets wrong or refuses: a folder then has it
     (`burnish.functorch.debug_compile`), the one that the option `dump` names."""
+    _refuse_options("burnish_check", options, "dump")
+    refuse_modes(unused)
     folder = options_of(options).dump or _FOLDER
     return _aot(functools.partial(debug_compile, folder=folder))(module, inputs)
 
