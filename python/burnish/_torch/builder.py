@@ -17,6 +17,8 @@ ELEMENT_TYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i
                  "bfloat16": "bf16"}
 NARROW = frozenset({"float16", "bfloat16"})  # Stored so, and computed in float32.
 Shape = tuple[int, ...]
+# No axis has this element: the compiler's extents end at 2^28. Both types of indices hold it.
+_BEYOND = 2 ** 31 - 1
 
 
 class Tensor:
@@ -265,3 +267,8 @@ class GraphBuilder:
     def index(self, indices: Tensor) -> Tensor:
         """Of a type that gather and its like take."""
         return indices if indices.dtype == "int32" else self.cast(indices, "int64")
+
+    def from_start(self, indices: Tensor) -> Tensor:
+        """Indices of which none may count from the end: one below 0 becomes one that is beyond every axis."""
+        at = self.index(indices)
+        return self.where(self.compare("less", at, 0), self.number(_BEYOND, at.dtype), at)

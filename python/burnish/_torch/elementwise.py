@@ -17,7 +17,7 @@ from .types import element_type, result_type
 _UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "exp": "exp", "floor": "floor",
     "hardswish": "hard_swish", "log": "log", "mish": "mish", "neg": "neg", "reciprocal": "reciprocal",
-    "relu": "relu", "round": "round", "sigmoid": "sigmoid", "sign": "sign", "silu": "silu",
+    "relu": "relu", "round": "round", "sigmoid": "sigmoid", "silu": "silu",
     "sin": "sin", "sqrt": "sqrt", "tanh": "tanh"}
 _WHOLE = frozenset({"ceil", "floor", "round"})  # Integers are what they are.
 
@@ -27,7 +27,7 @@ def _unary(name: str) -> Callable[..., Any]:
         x = g.cast(self, element_type(node))
         if name in _WHOLE and not x.is_float:
             return x
-        if x.dtype == "bool" and name in ("abs", "relu", "sign"):
+        if x.dtype == "bool" and name in ("abs", "relu"):
             return x
         return g.op(name, x)
     return convert
@@ -155,6 +155,14 @@ _FUNCTIONS: dict[str, Callable[[GraphBuilder, Tensor], Tensor]] = {
 }
 for _name, _of in _FUNCTIONS.items():
     register_converter(f"aten.{_name}.default")(_function(_of))
+
+
+@register_converter("aten.sign.default")
+def sign(g: GraphBuilder, node: torch.fx.Node, self: Tensor) -> Tensor:
+    """Of NaN 0, as PyTorch has it."""
+    if not self.is_float:
+        return self if self.dtype == "bool" else g.op("sign", self)
+    return g.where(g.op("is_nan", self, dtype="bool"), g.number(0.0, self.dtype), g.op("sign", self))
 
 
 @register_converter("aten.isnan.default")
@@ -313,25 +321,32 @@ def _fraction(g: GraphBuilder, a: Tensor, b: Tensor) -> Tensor:
     return g.op("mod", a, b, fmod=1)
 
 
+def _is_of_other_sign(g: GraphBuilder, left: Tensor, b: Tensor) -> Tensor:
+    """Where a remainder is not 0, and below 0 where `b` is above it or the other way round."""
+    differ = g.op("xor", g.compare("less", left, 0), g.compare("less", b, 0))
+    return g.op("and", g.logical_not(g.compare("equal", left, 0)), differ)
+
+
 def _remainder(g: GraphBuilder, a: Tensor, b: Tensor) -> Tensor:
     """What is left of a / b, with the sign of b."""
     if not a.is_float:
         return g.op("mod", a, b)
     left = _fraction(g, a, b)
-    differ = g.op("xor", g.compare("less", left, 0.0), g.compare("less", b, 0.0))
-    return g.where(g.op("and", g.logical_not(g.compare("equal", left, 0.0)), differ),
-                   g.add(left, b), left)
+    return g.where(_is_of_other_sign(g, left, b), g.add(left, b), left)
 
 
 def _floor_divide(g: GraphBuilder, a: Tensor, b: Tensor) -> Tensor:
-    """Of floats as Python and PyTorch do it: by the exact remainder, since a / b may round up."""
+    """Of floats as Python and PyTorch do it: by the exact remainder, since a / b may round up. What is infinite divided
+    by anything is NaN; what is finite divided by infinity is 0 or -1."""
     if not a.is_float:
-        return g.div(g.sub(a, g.op("mod", a, b)), b)
-    quotient = g.op("round", g.div(g.sub(a, _remainder(g, a, b)), b))
-    # Without remainders of numbers that are infinite, or divided by 0.
-    plain = g.div(a, b)
-    finite = g.compare("less", g.op("abs", plain), math.inf)
-    return g.where(finite, quotient, plain)
+        # Not a - a % b over b: the difference may lie below the least integer.
+        return g.where(_is_of_other_sign(g, _fraction(g, a, b), b), g.sub(g.div(a, b), 1), g.div(a, b))
+    plain, left = g.div(a, b), _fraction(g, a, b)
+    quotient = g.div(g.sub(a, left), b)
+    quotient = g.where(_is_of_other_sign(g, left, b), g.sub(quotient, 1.0), quotient)
+    zero = g.mul(plain, 0.0)  # With its sign.
+    floored = g.where(g.compare("equal", quotient, 0.0), zero, g.op("round", quotient))
+    return g.where(g.compare("equal", b, 0.0), plain, floored)
 
 
 @register_converter("aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor")

@@ -1,7 +1,13 @@
-"""Converters of elements that are chosen, or written, by index tensors."""
+"""Converters of elements that are chosen, or written, by index tensors.
+
+Which operators take indices that count from the end is PyTorch's: `index`, `index_put` and what decomposes to them
+do. All others refuse an index below 0, and read through `GraphBuilder.from_start`. What a run refuses PyTorch runs
+again and raises for; so an operator whose decomposition raises something else, or takes more, has a converter.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy
@@ -11,26 +17,49 @@ from .builder import GraphBuilder, Operand, Tensor
 from .registry import Unsupported, register_converter
 from .types import element_type, shape_of
 
+_NONE, _MEAN = 0, 1  # Reductions of losses, as ATen numbers them (at::Reduction).
+
 
 @register_converter("aten.embedding.default")
 def embedding(g: GraphBuilder, node: torch.fx.Node, weight: Tensor, indices: Tensor,
               **ignored: object) -> Tensor:
-    return g.gather(weight, indices, 0)
+    return g.gather(weight, g.from_start(indices), 0)
 
 
 @register_converter("aten.index_select.default")
 def index_select(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int,
                  index: Tensor) -> Tensor:
-    return g.reshape(g.gather(g.reshape(self, self.shape or (1,)), g.reshape(index, (index.size,)),
-                              dim), shape_of(node))
+    at = g.from_start(g.reshape(index, (index.size,)))
+    return g.reshape(g.gather(g.reshape(self, self.shape or (1,)), at, dim), shape_of(node))
 
 
 @register_converter("aten.gather.default")
 def gather(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
            **ignored: object) -> Tensor:
     x, at = g.reshape(self, self.shape or (1,)), g.reshape(index, index.shape or (1,))
-    taken = g.op("gather_elements", x, g.index(at), shape=at.shape, axis=x.axis(dim))
+    taken = g.op("gather_elements", x, g.from_start(at), shape=at.shape, axis=x.axis(dim))
     return g.reshape(taken, index.shape)
+
+
+@register_converter("aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default")
+def nll_loss(g: GraphBuilder, node: torch.fx.Node, self: Tensor, target: Tensor, weight: Tensor | None,
+             reduction: int, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """The loss, and the weight of all targets that count (0 without a reduction)."""
+    axis = min(1, self.rank - 1)
+    shape = (*self.shape[:axis], 1, *self.shape[axis + 1:])
+    counts = g.logical_not(g.compare("equal", target, ignore_index))
+    classes = g.where(counts, target, g.number(0, target.dtype))  # Of those that do not count any one.
+    at = g.from_start(g.reshape(classes, shape))
+    zero = g.number(0.0, self.dtype)
+    picked = g.op("neg", g.reshape(g.op("gather_elements", self, at, shape=shape, axis=axis), target.shape))
+    weights = g.expand(g.number(1.0, self.dtype), target.shape) if weight is None else g.gather(
+        weight, g.from_start(classes), 0)
+    weights = g.where(counts, weights, zero)
+    losses = g.where(counts, picked if weight is None else g.mul(picked, weights), zero)
+    if reduction == _NONE:
+        return losses, zero
+    total, weight_of_all = (g.reduce("reduce_sum", one, None) for one in (losses, weights))
+    return (g.div(total, weight_of_all) if reduction == _MEAN else total), weight_of_all
 
 
 def _positions(g: GraphBuilder, x: Tensor,
@@ -66,8 +95,13 @@ def index(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
     return g.transpose(taken, [*range(n, n + before), *range(n), *range(n + before, taken.rank)])
 
 
+@register_converter("aten.take.default")
+def take(g: GraphBuilder, node: torch.fx.Node, self: Tensor, index: Tensor) -> Tensor:
+    return g.gather(g.reshape(self, (self.size,)), index, 0)
+
+
 def _scattered(g: GraphBuilder, x: Tensor, dim: int, index: Tensor, updates: Tensor,
-               reduction: str) -> Tensor:
+               reduction: str, from_end: bool = False) -> Tensor:
     if x.dtype == "bool" and reduction != "none":  # "Or" is the greater one, "and" the lesser.
         extreme = {"add": "max", "mul": "min"}.get(reduction, reduction)
         return g.cast(_scattered(g, g.cast(x, "uint8"), dim, index, g.cast(updates, "uint8"),
@@ -77,7 +111,7 @@ def _scattered(g: GraphBuilder, x: Tensor, dim: int, index: Tensor, updates: Ten
     for axis, extent in enumerate(at.shape):  # More updates than indices may be given.
         updates = g.slice(updates, axis, 0, extent)
     kind = {} if reduction == "none" else {"reduction": reduction}
-    written = g.op("scatter_elements", data, g.index(at), g.cast(updates, x.dtype),
+    written = g.op("scatter_elements", data, g.index(at) if from_end else g.from_start(at), g.cast(updates, x.dtype),
                    shape=data.shape, dtype=x.dtype, axis=data.axis(dim), **kind)
     return g.reshape(written, x.shape)
 
@@ -106,6 +140,48 @@ def scatter_with(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, i
 def scatter_add(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
                 src: Tensor) -> Tensor:
     return _scattered(g, self, dim, index, src, "add")
+
+
+def _spread(g: GraphBuilder, x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """An index of one dimension, of whole slices of x."""
+    if not x.rank:
+        return g.reshape(index, ())
+    axis = x.axis(dim)
+    beside = [1] * x.rank
+    beside[axis] = index.size
+    return g.expand(g.reshape(index, beside), (*x.shape[:axis], index.size, *x.shape[axis + 1:]))
+
+
+@register_converter("aten.index_add.default")
+def index_add(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor, source: Tensor,
+              alpha: float) -> Tensor:
+    at = _spread(g, self, dim, index)
+    added = source if alpha == 1 else g.mul(source, alpha)
+    return _scattered(g, self, dim, at, g.reshape(added, at.shape), "add")
+
+
+@register_converter("aten.index_copy.default")
+def index_copy(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    at = _spread(g, self, dim, index)
+    return _scattered(g, self, dim, at, g.reshape(source, at.shape), "none")
+
+
+@register_converter("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")
+def index_fill(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    at = _spread(g, self, dim, index)
+    filled = g.cast(value, self.dtype) if isinstance(value, Tensor) else g.number(value, self.dtype)
+    return _scattered(g, self, dim, at, g.expand(filled, at.shape), "none", from_end=True)
+
+
+@register_converter("aten.max_unpool2d.default", "aten.max_unpool3d.default")
+def max_unpool(g: GraphBuilder, node: torch.fx.Node, self: Tensor, indices: Tensor, output_size: Sequence[int],
+               **ignored: object) -> Tensor:
+    dims = len(output_size)
+    planes = math.prod(self.shape[:-dims])
+    empty = g.expand(g.number(0, self.dtype), (planes, math.prod(output_size)))
+    inner = (planes, self.size // planes)
+    return g.reshape(_scattered(g, empty, 1, g.reshape(indices, inner), g.reshape(self, inner), "none"),
+                     shape_of(node))
 
 
 @register_converter("aten.scatter_reduce.two")
