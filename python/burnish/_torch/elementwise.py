@@ -135,6 +135,29 @@ def _atanh(g: GraphBuilder, x: Tensor) -> Tensor:
     return g.mul(g.op("sign", x), half)
 
 
+def _erfc(g: GraphBuilder, x: Tensor) -> Tensor:
+    """From 1/2 on not as a difference, which cancels: exp(-x^2) by rational functions (Moshier, Cephes, ndtr.c), the square in
+    two parts, so that its rounding does not become the result's."""
+    whole = g.mul(g.op("floor", g.mul(x, 16.0)), 1 / 16)
+    power = g.mul(g.op("exp", g.op("neg", g.mul(whole, whole))),
+                  g.op("exp", g.op("neg", g.mul(g.sub(x, whole), g.add(x, whole)))))
+    near = g.div(_polynomial(g, x, [
+        2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687, 4.86371970985681366614e1,
+        1.96520832956077098242e2, 5.26445194995477358631e2, 9.34528527171957607540e2, 1.02755188689515710272e3,
+        5.57535335369399327526e2]), _polynomial(g, x, [
+            1.0, 1.32281951154744992508e1, 8.67072140885989742329e1, 3.54937778887819891062e2, 9.75708501743205489753e2,
+            1.82390916687909736289e3, 2.24633760818710981792e3, 1.65666309194161350182e3, 5.57535340817727675546e2]))
+    far = g.div(_polynomial(g, x, [
+        5.64189583547755073984e-1, 1.27536670759978104416, 5.01905042251180477414, 6.16021097993053585195,
+        7.40974269950448939160, 2.97886665372100240670]), _polynomial(g, x, [
+            1.0, 2.26052863220117276590, 9.39603524938001434673, 1.20489539808096656605e1, 1.70814450747565897222e1,
+            9.60896809063285878198, 3.36907645100081516050]))
+    tail = g.mul(power, g.where(g.compare("less", x, 8.0), near, far))
+    # Where the result is 0 both factors may be infinite.
+    tail = g.where(g.compare("less", x, 30.0), tail, g.number(0.0, x.dtype))
+    return g.where(g.compare("greater", x, 0.5), tail, g.sub(1.0, g.op("erf", x)))
+
+
 def _trunc(g: GraphBuilder, x: Tensor) -> Tensor:
     if not x.is_float:
         return x
@@ -143,8 +166,7 @@ def _trunc(g: GraphBuilder, x: Tensor) -> Tensor:
 
 _FUNCTIONS: dict[str, Callable[[GraphBuilder, Tensor], Tensor]] = {
     "acos": _acos, "acosh": _acosh, "asin": _asin, "asinh": _asinh, "atan": _atan, "atanh": _atanh,
-    "cosh": _cosh, "expm1": _expm1, "log1p": _log1p, "sinh": _sinh, "trunc": _trunc,
-    "erfc": lambda g, x: g.sub(1.0, g.op("erf", x)),
+    "cosh": _cosh, "erfc": _erfc, "expm1": _expm1, "log1p": _log1p, "sinh": _sinh, "trunc": _trunc,
     "exp2": lambda g, x: g.op("exp", g.mul(x, math.log(2))),
     "hardsigmoid": lambda g, x: g.op("hard_sigmoid", x, alpha=1 / 6, beta=0.5),
     "log2": lambda g, x: g.mul(g.op("log", x), 1 / math.log(2)),

@@ -72,6 +72,9 @@ def _places_of_maxima(g: GraphBuilder, node: torch.fx.Node, x: Tensor, kernel_si
     order = [2 * axis for axis in range(dims)] + [2 * axis + 1 for axis in range(dims)]
     shape = (*counts, math.prod(kernel))
     inside, places = (numpy.transpose(one, order).reshape(shape) for one in (inside, places))
+    # A window of nothing but the least number has its maximum where it begins, not beside the plane.
+    first = numpy.take_along_axis(places, inside.argmax(-1)[..., None], -1)
+    places = numpy.where(inside, places, first)
     before = list(range(x.rank - dims))
     windows = g.reshape(g.transpose(windows, before + [x.rank - dims + axis for axis in order]),
                         (*x.shape[:-dims], *shape))
@@ -138,15 +141,15 @@ def adaptive_avg_pool(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
             return g.reduce("reduce_mean", self, axes, True)
         kernel = [size // want for size, want in zip(sizes, wanted)]
         return _pool(g, node, "average_pool", self, kernel, kernel, 0, False)
-    # Windows of different extents: a product with the weights of each, a dimension at a time.
+    # Windows of different extents: the elements of each, a dimension at a time, and 0 for what it lacks.
     for axis, size, want in zip(range(self.rank - dims, self.rank), sizes, wanted):
-        weights = numpy.zeros((size, want), self.dtype)
-        for i in range(want):
-            begin, end = i * size // want, -(-(i + 1) * size // want)
-            weights[begin:end, i] = 1 / (end - begin)
-        order = [d for d in range(self.rank) if d != axis] + [axis]
-        moved = g.transpose(self, order)
-        rows = g.reshape(moved, (moved.size // size, size))
-        means = g.reshape(g.matmul(rows, g.constant(weights)), (*moved.shape[:-1], want))
-        self = g.transpose(means, [order.index(d) for d in range(self.rank)])
+        begin = numpy.arange(want) * size // want
+        end = -(-(numpy.arange(want) + 1) * size // want)
+        at = begin[:, None] + numpy.arange((end - begin).max())
+        behind = (1,) * (self.rank - 1 - axis)
+        windows = g.gather(self, g.constant(at.clip(0, size - 1)), axis)
+        inside = (at < end[:, None]).reshape(*at.shape, *behind)
+        windows = g.where(g.constant(inside), windows, g.number(0.0, self.dtype))
+        counts = (end - begin).astype(self.dtype).reshape(want, *behind)
+        self = g.div(g.reduce("reduce_sum", windows, [axis + 1]), g.constant(counts))
     return self
