@@ -1,0 +1,337 @@
+"""A program: operators of ATen in a row, on inputs that are known; its text, its file, and what eager PyTorch makes of it.
+
+What an operator rounds is known in three lanes: as eager computes it, and twice with all that was rounded before moved
+by a few units in the last place, up and down. Four times the lanes' distance is how far right results may lie apart;
+where nothing was rounded they are equal. A step whose lanes differ in what is no float, in where NaN and infinity are,
+or by much, is decided by rounding, and no oracle: `Unfit`.
+"""
+
+import copy
+import dataclasses
+import json
+import math
+import operator
+
+import torch
+
+EXACT, ROUNDED, FUNCTION, SUM = "exact", "rounded", "function", "sum"
+# Units in the last place by which a lane is moved: an operation may be a product with a reciprocal, or one step with its
+# neighbour; a function of the compiler's is right to a few of them, one of 16 bits computed in f32 is right to one; a sum
+# is of up to 64 terms in any order.
+_UNITS = {ROUNDED: 2, FUNCTION: 16, SUM: 32}
+_SHARE_MAX = 2.0 ** -7
+_LANES = 3
+
+
+class Unfit(Exception):
+    """A step that eager refuses, or whose result is no oracle."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ref:
+    """A value by its number: inputs, then what steps make."""
+    number: int
+
+
+@dataclasses.dataclass
+class Input:
+    values: list  # Of all elements.
+    shape: list
+    dtype: str
+    strides: list | None = None  # Of memory that may be larger; none: dense.
+    dynamic: bool = False  # Whether the first extent is any.
+    end: int | None = None  # Of an index: what it must be below.
+
+    def tensor(self, first=None):
+        """With so many rows as `first` says, which repeat."""
+        tensor = torch.tensor(self.values, dtype=getattr(torch, self.dtype)).reshape(self.shape)
+        if first is not None and self.dynamic:
+            tensor = tensor[torch.arange(first) % self.shape[0]].contiguous()
+        if self.strides is not None:
+            extents = [max(1, size) for size in tensor.shape]
+            count = 1 + sum((size - 1) * stride for size, stride in zip(extents, self.strides))
+            whole = torch.zeros(count, dtype=tensor.dtype)
+            whole.as_strided(tensor.shape, self.strides).copy_(tensor)
+            return whole.as_strided(tensor.shape, self.strides)
+        return tensor
+
+
+@dataclasses.dataclass
+class Step:
+    op: str  # "aten.add.Tensor"
+    args: list
+    kwargs: dict
+    kind: str = EXACT
+    results: int = 1
+
+    def call(self, values):
+        return flat(overload(self.op)(*_given(self.args, values), **_given(self.kwargs, values)))
+
+    @property
+    def many(self):
+        """Whether results come in a list or tuple."""
+        returns = overload(self.op)._schema.returns
+        return len(returns) > 1 or "List" in str(returns[0].type)
+
+    @property
+    def writes(self):
+        return self.op.split(".")[1].endswith("_")
+
+
+@dataclasses.dataclass
+class Program:
+    inputs: list
+    steps: list
+    outputs: list  # Numbers of values.
+    bad: list = dataclasses.field(default_factory=list)  # (input, element, value): each makes a call that may raise.
+
+    def source(self, name):
+        names = [f"v{i}" for i in range(len(self.inputs))]
+        lines = [f"def {name}({', '.join(names)}):"]
+        for step in self.steps:
+            made = [f"v{len(names) + i}" for i in range(step.results)]
+            lines.append(f"    {', '.join(made)}{',' if step.many else ''} = torch.ops.{step.op}({_text(step)})")
+            names += made
+        return "\n".join([*lines, f"    return ({''.join(names[i] + ', ' for i in self.outputs)})"])
+
+    def add_to(self, graph, given):
+        """Writes the steps into an FX graph; returns the nodes of outputs."""
+        values = list(given)
+        for step in self.steps:
+            node = graph.call_function(overload(step.op), tuple(_given(step.args, values)), _given(step.kwargs, values))
+            values += [graph.call_function(operator.getitem, (node, i)) for i in range(step.results)] if step.many else [node]
+        return [values[i] for i in self.outputs]
+
+    def tensors(self, bad=None, first=None):
+        given = [one.tensor(first) for one in self.inputs]
+        if bad is not None:
+            given[bad[0]].view(-1)[bad[1]] = bad[2]
+        return given
+
+    def used(self):
+        """Without steps and inputs that no output needs, and that write nothing which one needs."""
+        ends, begin = [], len(self.inputs)
+        for step in self.steps:
+            ends.append(range(begin, begin + step.results))
+            begin += step.results
+        wanted, kept = set(self.outputs), []
+        for step, made in reversed(list(zip(self.steps, ends))):
+            if step.writes or wanted & set(made):
+                wanted |= set(refs([step.args, step.kwargs]))
+                kept.insert(0, (step, made))
+        inputs = [i for i in range(len(self.inputs)) if i in wanted] or [0]
+        numbers = {old: new for new, old in enumerate(inputs + [n for _, made in kept for n in made])}
+        steps = [dataclasses.replace(step, args=renumbered(step.args, numbers.get), kwargs=renumbered(step.kwargs, numbers.get))
+                 for step, _ in kept]
+        return Program([self.inputs[i] for i in inputs], steps, [numbers[n] for n in self.outputs],
+                       [(numbers[i], at, value) for i, at, value in self.bad if i in inputs])
+
+
+def overload(name):
+    namespace, operator, variant = name.split(".")
+    return getattr(getattr(getattr(torch.ops, namespace), operator), variant)
+
+
+def flat(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _given(value, values):
+    return _mapped(value, lambda ref: values[ref.number],
+                   lambda text: getattr(torch, text[6:]) if text.startswith("torch.") else text)
+
+
+def renumbered(value, number_of):
+    """An argument with other numbers of values."""
+    return _mapped(value, lambda ref: Ref(number_of(ref.number)))
+
+
+def _mapped(value, of, of_text=str):
+    """An argument with its references, and its texts, replaced."""
+    if isinstance(value, Ref):
+        return of(value)
+    if isinstance(value, (list, tuple)):
+        return [_mapped(one, of, of_text) for one in value]
+    if isinstance(value, dict):
+        return {key: _mapped(one, of, of_text) for key, one in value.items()}
+    return of_text(value) if isinstance(value, str) else value
+
+
+def refs(value):
+    found = []
+    _mapped(value, lambda ref: found.append(ref.number))
+    return found
+
+
+def _text(step):
+    def one(value):
+        if isinstance(value, Ref):
+            return f"v{value.number}"
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(map(one, value))}]"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f'float("{value}")'
+        return value if isinstance(value, str) and value.startswith("torch.") else repr(value)
+    return ", ".join([*map(one, step.args), *(f"{key}={one(value)}" for key, value in step.kwargs.items())])
+
+
+# ---- Lanes.
+
+def _moved(tensor, amount, direction):
+    return torch.where(torch.isfinite(tensor), tensor + direction * amount, tensor)
+
+
+def _amount(step, values, result, which):
+    """By how much a lane of a step's result is moved."""
+    info = torch.finfo(result.dtype)
+    scale = result.abs()
+    if step.kind == SUM:
+        sizes = [value.abs() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+                 for value in values]
+        scale = torch.maximum(scale, step.call(sizes)[which].abs().to(result.dtype))
+    scale = torch.nan_to_num(scale, 0.0, 0.0, 0.0)
+    # A sum of 16-bit numbers is one of f32, rounded once.
+    units = 2 if step.kind != ROUNDED and info.eps > 1e-4 else _UNITS[step.kind]
+    return units * info.eps * scale + 4 * info.tiny
+
+
+def apply(step, lanes):
+    """Does a step in all lanes, which are lists of values, and adds its results. Raises `Unfit`."""
+    before = copy.deepcopy(lanes[0]) if step.kind == SUM else None
+    try:
+        made = [step.call(lane) for lane in lanes]
+    except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
+        raise Unfit(f"{step.op}: {error}") from error
+    if step.kind != EXACT:
+        for i, result in enumerate(made[0]):
+            if result.is_floating_point():
+                amount = _amount(step, before or lanes[0], result, i)
+                for lane, direction in ((1, 1), (2, -1)):
+                    moved = _moved(made[lane][i], amount, direction)
+                    if step.writes:
+                        made[lane][i].copy_(moved)
+                    else:
+                        made[lane][i] = moved
+    for results in zip(*made, strict=True):
+        _check(step, results)
+    for lane, results in zip(lanes, made):
+        lane.extend(results)
+    return len(made[0])
+
+
+def _check(step, results):
+    first = results[0]
+    if not isinstance(first, torch.Tensor):
+        raise Unfit(f"{step.op} makes no tensor")
+    if not first.is_floating_point():
+        if not all(torch.equal(first, other) for other in results[1:]):
+            raise Unfit(f"{step.op} is decided by rounding")
+        return
+    small = (first != 0) & (first.abs() < torch.finfo(first.dtype).tiny)
+    if small.any():
+        raise Unfit(f"{step.op} makes denormal numbers")
+    scale = torch.nan_to_num(first.double().abs(), 0, 0, 0).max().item() if first.numel() else 0
+    for other in results[1:]:
+        if other.shape != first.shape or not torch.equal(_special(first), _special(other)) or (
+                first.numel() and _distance(first, other).max().item() > _SHARE_MAX * scale):
+            raise Unfit(f"{step.op} is decided by rounding")
+
+
+def _special(tensor):
+    """1 where it is infinite, -1 where minus that, 2 for NaN, else 0."""
+    one = torch.where(torch.isinf(tensor), tensor.sign(), torch.zeros_like(tensor))
+    return torch.where(torch.isnan(tensor), torch.full_like(one, 2), torch.nan_to_num(one)).to(torch.int8)
+
+
+def _distance(a, b):
+    both = torch.isfinite(a) & torch.isfinite(b)
+    return torch.where(both, (a.double() - b.double()).abs(), torch.zeros(a.shape, dtype=torch.float64))
+
+
+@dataclasses.dataclass
+class Answer:
+    """What eager makes: outputs and inputs afterwards, in lanes."""
+    values: list  # By lane.
+    count: int  # Of outputs.
+    strides: bool  # Whether those of outputs are to be the same: PyTorch's own tracing makes others of what writes.
+
+
+def answer(program, first=None):
+    lanes = [program.tensors(first=first) for _ in range(_LANES)]
+    for step in program.steps:
+        apply(step, lanes)
+    return Answer([[lane[i] for i in program.outputs] + lane[:len(program.inputs)] for lane in lanes],
+                  len(program.outputs), not any(step.writes for step in program.steps))
+
+
+def _steps(tensor):
+    """Strides, but for dimensions of one element, where any is right."""
+    return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size > 1]
+
+
+def difference(got, wanted):
+    """What is wrong with outputs and inputs after a call; empty: nothing."""
+    for i, (one, *lanes) in enumerate(zip(got, *wanted.values, strict=True)):
+        want = lanes[0]
+        where = f"output {i}" if i < wanted.count else f"input {i - wanted.count} afterwards"
+        if one.dtype != want.dtype or one.shape != want.shape:
+            return f"{where} is {one.dtype}{list(one.shape)}, want {want.dtype}{list(want.shape)}"
+        if wanted.strides and i < wanted.count and _steps(one) != _steps(want) and want.numel():
+            return f"{where} has strides {one.stride()}, want {want.stride()}"
+        if not want.is_floating_point():
+            wrong = one != want
+        else:
+            apart = 4 * torch.maximum(_distance(want, lanes[1]), _distance(want, lanes[2]))
+            tiny = torch.finfo(want.dtype).tiny if apart.any() else 0
+            wrong = (_special(one) != _special(want)) | (_distance(one, want) > apart + tiny)
+        if wrong.any():
+            at = wrong.nonzero()[0].tolist()
+            return f"{where} at {at}: got {one[tuple(at)].item()}, want {want[tuple(at)].item()}"
+    return ""
+
+
+# ---- Files.
+
+def _number(value):
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(value):
+    if isinstance(value, Ref):
+        return {"value": value.number}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return {"number": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _parsed(value):
+    if isinstance(value, dict) and set(value) == {"value"}:
+        return Ref(value["value"])
+    if isinstance(value, dict) and set(value) == {"number"}:
+        return float(value["number"])
+    if isinstance(value, list):
+        return [_parsed(one) for one in value]
+    return value
+
+
+def save(program, path, why):
+    data = {"why": why, "bad": program.bad, "outputs": program.outputs,
+            "inputs": [{**dataclasses.asdict(one), "values": [_number(value) for value in one.values]}
+                       for one in program.inputs],
+            "steps": [{"op": one.op, "args": _plain(one.args), "kwargs": _plain(one.kwargs), "kind": one.kind,
+                       "results": one.results} for one in program.steps]}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(data, file, indent=1)
+        file.write("\n")
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        data = json.load(file)
+    inputs = [Input(**{**one, "values": [float(value) if isinstance(value, str) else value for value in one["values"]]})
+              for one in data["inputs"]]
+    steps = [Step(one["op"], _parsed(one["args"]), {key: _parsed(value) for key, value in one["kwargs"].items()},
+                  one["kind"], one["results"]) for one in data["steps"]]
+    return Program(inputs, steps, data["outputs"], [tuple(one) for one in data["bad"]])
