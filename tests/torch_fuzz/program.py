@@ -14,11 +14,11 @@ import operator
 
 import torch
 
-EXACT, ROUNDED, FUNCTION, SUM = "exact", "rounded", "function", "sum"
+EXACT, ROUNDED, FUNCTION, SUM, NORM = "exact", "rounded", "function", "sum", "norm"
 # Units in the last place by which a lane is moved: an operation may be a product with a reciprocal, or one step with its
 # neighbour; a function of the compiler's is right to a few of them, one of 16 bits computed in f32 is right to one; a sum
-# is of up to 64 terms in any order.
-_UNITS = {ROUNDED: 2, FUNCTION: 16, SUM: 32}
+# is of up to 64 terms in any order; a distance from a mean is rounded as the greatest of its row is.
+_UNITS = {ROUNDED: 2, FUNCTION: 16, SUM: 32, NORM: 32}
 _SHARE_MAX = 2.0 ** -7
 _LANES = 3
 
@@ -190,6 +190,8 @@ def _amount(step, values, result, which):
                  for value in values]
         scale = torch.maximum(scale, step.call(sizes)[which].abs().to(result.dtype))
     scale = torch.nan_to_num(scale, 0.0, 0.0, 0.0)
+    if step.kind == NORM and scale.numel():
+        scale = scale.max().expand_as(scale)
     # A sum of 16-bit numbers is one of f32, rounded once.
     units = 2 if step.kind != ROUNDED and info.eps > 1e-4 else _UNITS[step.kind]
     return units * info.eps * scale + 4 * info.tiny

@@ -1,0 +1,278 @@
+"""The operators that programs are made of: a row says what a call of one may be given.
+
+A row is a function of a `Maker` that returns arguments, or (arguments, keywords); it draws tensors from the program that
+grows, or adds inputs to it. What is drawn need not be right: a call that eager refuses is none.
+"""
+
+import math
+
+from program import EXACT, FUNCTION, ROUNDED, SUM
+
+ROWS = {}  # By the overload's full name: (kind, row).
+FLOATS = ("float32", "float64", "bfloat16", "float16")
+WIDE = ("float32", "float64")
+COMPUTED = ("float32", "bfloat16", "float16")  # Of functions: in float64 the compiler lacks some.
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
+NUMBERS = FLOATS + INTEGERS
+ALL = NUMBERS + ("bool",)
+INDICES = ("int64", "int32")
+
+
+def row(kind, *names):
+    def add(make):
+        for name in names:
+            ROWS[f"aten.{name}"] = (kind, make)
+        return make
+    return add
+
+
+def _words(text, variant="default"):
+    return [f"{name}.{variant}" for name in text.split()]
+
+
+# ---- Element for element.
+
+@row(EXACT, *_words("abs neg ceil floor round trunc sign relu isnan isinf logical_not clone alias abs_ neg_ relu_ detach"))
+def _one_exact(m):
+    return [m.tensor(ALL)]
+
+
+@row(FUNCTION, *_words("""exp log sin cos tan tanh sigmoid sqrt rsqrt reciprocal erf erfc expm1 log1p log2 log10 exp2 sinh cosh asin
+    acos atan asinh acosh atanh silu mish hardswish hardsigmoid square exp_ tanh_ sigmoid_"""))
+def _one_function(m):
+    return [m.tensor(COMPUTED + ("int64", "bool"))]
+
+
+@row(EXACT, *_words("bitwise_not"))
+def _one_integer(m):
+    return [m.tensor(INTEGERS + ("bool",))]
+
+
+@row(FUNCTION, "gelu.default")
+def _gelu(m):
+    return [m.tensor(COMPUTED)], {"approximate": m.choice(["none", "tanh"])}
+
+
+@row(FUNCTION, "leaky_relu.default", "elu.default", "softplus.default")
+def _one_with_number(m):
+    return [m.tensor(COMPUTED), m.choice([0.01, 0.5, 1.0, 2.0])]
+
+
+@row(EXACT, "hardtanh.default", "clamp.default", "clamp_.default")
+def _clamp(m):
+    low = m.choice([-1, 0, -2.5, 1])
+    return [m.tensor(NUMBERS), low, low + m.choice([0, 1, 2.5])]
+
+
+@row(EXACT, "clamp_min.default", "clamp_max.default")
+def _clamp_one(m):
+    return [m.tensor(NUMBERS), m.choice([-1, 0, 1, 0.5])]
+
+
+@row(EXACT, "clamp.Tensor")
+def _clamp_by_tensors(m):
+    x = m.tensor(NUMBERS)
+    return [x, m.beside(x), m.beside(x)]
+
+
+@row(EXACT, "round.decimals")
+def _round_decimals(m):
+    return [m.tensor(WIDE)], {"decimals": m.choice([0])}
+
+
+@row(ROUNDED, *_words("add sub mul add_ sub_ mul_ rsub", "Tensor"))
+def _arithmetic(m):
+    x = m.tensor(NUMBERS)
+    return [x, m.beside(x)]
+
+
+@row(ROUNDED, *_words("add sub mul rsub add_ mul_", "Scalar"))
+def _arithmetic_with_number(m):
+    return [m.tensor(NUMBERS), m.choice([2, 0, -1, 0.5, 3, 1e-3])]
+
+
+@row(ROUNDED, "add.Tensor_", "sub.Tensor_")
+def _with_alpha(m):
+    x = m.tensor(NUMBERS)
+    return [x, m.beside(x)], {"alpha": m.choice([2, -1, 3])}
+
+
+@row(EXACT, *_words("maximum minimum fmax fmin logical_and logical_or logical_xor"))
+def _pair(m):
+    x = m.tensor(ALL)
+    return [x, m.beside(x)]
+
+
+@row(EXACT, *_words("eq ne lt le gt ge", "Tensor"))
+def _compare(m):
+    x = m.tensor(ALL)
+    return [x, m.beside(x, dtype=m.choice(ALL) if m.chance(0.2) else None)]
+
+
+@row(EXACT, *_words("eq ne lt le gt ge", "Scalar"))
+def _compare_number(m):
+    return [m.tensor(ALL), m.choice([0, 1, -1, 0.5, math.inf])]
+
+
+@row(ROUNDED, "div.Tensor", "div_.Tensor", "true_divide.Tensor")
+def _divide(m):
+    x = m.tensor(NUMBERS)
+    return [x, m.beside(x)]
+
+
+@row(ROUNDED, "div.Scalar")
+def _divide_number(m):
+    return [m.tensor(NUMBERS), m.choice([2, 3, -0.5, 0.1, 7, 0])]
+
+
+@row(ROUNDED, "div.Tensor_mode", "div.Scalar_mode")
+def _divide_rounded(m):
+    return m.divisor(NUMBERS), {"rounding_mode": m.choice(["floor", "trunc", None])}
+
+
+@row(ROUNDED, "floor_divide.default", "remainder.Tensor", "fmod.Tensor")
+def _divide_whole(m):
+    return m.divisor(NUMBERS, number=False)
+
+
+@row(ROUNDED, "remainder.Scalar", "fmod.Scalar", "floor_divide.Scalar")
+def _divide_whole_number(m):
+    return [m.tensor(NUMBERS), m.choice([2, 3, -2, 0.5, -7, math.inf])]
+
+
+@row(FUNCTION, "pow.Tensor_Tensor")
+def _power(m):
+    x = m.tensor(COMPUTED)
+    return [x, m.beside(x)]
+
+
+@row(FUNCTION, "pow.Tensor_Scalar")
+def _power_number(m):
+    return [m.tensor(COMPUTED + INTEGERS), m.choice([2, 3, 0, 1, 0.5, -1, -0.5, 2.5])]
+
+
+@row(FUNCTION, "pow.Scalar")
+def _number_power(m):
+    return [m.choice([2, 0.5, 1, 10.0]), m.tensor(COMPUTED)]
+
+
+@row(FUNCTION, "atan2.default")
+def _atan2(m):
+    x = m.tensor(COMPUTED)
+    return [x, m.beside(x)]
+
+
+@row(EXACT, *_words("bitwise_and bitwise_or bitwise_xor", "Tensor"), *_words("bitwise_left_shift bitwise_right_shift", "Tensor"))
+def _bitwise(m):
+    x = m.tensor(INTEGERS + ("bool",))
+    return [x, m.beside(x)]
+
+
+@row(EXACT, *_words("bitwise_and bitwise_or bitwise_xor", "Scalar"),
+     *_words("bitwise_left_shift bitwise_right_shift", "Tensor_Scalar"))
+def _bitwise_number(m):
+    return [m.tensor(INTEGERS), m.choice([0, 1, 3, 7, -1, 5])]
+
+
+@row(EXACT, "where.self")
+def _where(m):
+    x = m.tensor(ALL)
+    return [m.beside(x, dtype="bool"), x, m.beside(x)]
+
+
+@row(EXACT, "where.ScalarOther")
+def _where_number(m):
+    x = m.tensor(NUMBERS)
+    return [m.beside(x, dtype="bool"), x, m.choice([0, 1, -math.inf])]
+
+
+@row(EXACT, "masked_fill.Scalar", "masked_fill_.Scalar")
+def _masked_fill(m):
+    x = m.tensor(NUMBERS)
+    return [x, m.beside(x, dtype="bool"), m.choice([0, 1, -1, 5])]
+
+
+# ---- Over dimensions.
+
+@row(SUM, "sum.dim_IntList", "mean.dim")
+def _sum(m):
+    x = m.tensor(NUMBERS + ("bool",), least_rank=1)
+    return [x, m.dims(x), m.flag()]
+
+
+@row(SUM, "sum.default", "mean.default", "prod.default")
+def _sum_of_all(m):
+    return [m.tensor(NUMBERS)]
+
+
+@row(SUM, "prod.dim_int", "cumsum.default", "cumprod.default", "logcumsumexp.default")
+def _along(m):
+    x = m.tensor(NUMBERS, least_rank=1)
+    return [x, m.dim(x)]
+
+
+@row(FUNCTION, "logsumexp.default")
+def _logsumexp(m):
+    x = m.tensor(COMPUTED, least_rank=1)
+    return [x, m.dims(x), m.flag()]
+
+
+@row(EXACT, "amax.default", "amin.default")
+def _extremes(m):
+    x = m.tensor(ALL, least_rank=1)
+    return [x, m.dims(x), m.flag()]
+
+
+@row(EXACT, *_words("max min any all argmax argmin"))
+def _of_all(m):
+    return [m.tensor(ALL)]
+
+
+@row(EXACT, "max.dim", "min.dim", "argmax.default_dim", "argmin.default_dim", "any.dim", "all.dim", "cummax.default", "cummin.default")
+def _over_one(m):
+    x = m.tensor(ALL, least_rank=1)
+    return [x, m.dim(x)]
+
+
+@row(FUNCTION, "var.correction", "std.correction")
+def _variance(m):
+    x = m.tensor(WIDE, least_rank=1)
+    return [x, m.dims(x)], {"correction": m.choice([0, 1]), "keepdim": m.flag()}
+
+
+@row(FUNCTION, "linalg_vector_norm.default")
+def _norm(m):
+    x = m.tensor(COMPUTED, least_rank=1)
+    return [x, m.choice([1, 2, 0, math.inf, -math.inf, 3]), m.dims(x)]
+
+
+@row(EXACT, "sort.stable")
+def _sort(m):
+    x = m.tensor(NUMBERS, least_rank=1)
+    return [x], {"stable": True, "dim": m.dim(x), "descending": m.flag()}
+
+
+@row(EXACT, "topk.default")
+def _topk(m):
+    x = m.distinct(WIDE)
+    dim = m.dim(x)
+    return [x, m.up_to(m.shape(x)[dim]), dim, m.flag()]
+
+
+@row(FUNCTION, "_softmax.default", "_log_softmax.default")
+def _softmax(m):
+    x = m.tensor(COMPUTED, least_rank=1)
+    return [x, m.dim(x), False]
+
+
+# Rows of one overload that is called in two ways have a name of their own behind it.
+def overload_of(name):
+    return {"aten.add.Tensor_": "aten.add.Tensor", "aten.sub.Tensor_": "aten.sub.Tensor",
+            "aten.argmax.default_dim": "aten.argmax.default", "aten.argmin.default_dim": "aten.argmin.default"}.get(name, name)
+
+
+def by_index():
+    """Names of rows that take an index."""
+    words = ("embedding", "index", "gather", "take", "scatter", "nll_loss", "unpool")
+    return [name for name in ROWS if any(f".{word}" in name for word in words) and not any(
+        f".{word}" in name for word in ("slice", "max_pool"))]
