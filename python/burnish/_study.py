@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -109,7 +110,7 @@ class Study:
         return last
 
     def resume(self, path: str | os.PathLike[str] | None = None, *, tracker: str | None = None,
-               callback: Callback | None = None, interval: float = 1.0) -> TuneResult:
+               callback: Callback | None = None, interval: float | None = None) -> TuneResult:
         """Go on with a study that has not reached its end; nothing is measured twice.
 
         Parameters and result are those of `tune`. The bundle's `path`, if the study had one, need
@@ -214,9 +215,13 @@ class _Run:
 
 def run_study(command: str, flags: Sequence[str], server: str | None,
               database: str | os.PathLike[str] | None, callback: Callback | None,
-              interval: float) -> TuneResult:
+              interval: float | None) -> TuneResult:
     """`submit` or `resume`."""
-    run = _Run(server, database, callback, interval)
+    if interval is not None and callback is None:
+        raise ValueError("interval: it is how often callback is called: give one as well")
+    if interval is not None and not 0 < interval < math.inf:
+        raise ValueError(f"interval: got {interval}, want seconds above 0")
+    run = _Run(server, database, callback, 1.0 if interval is None else interval)
     where = _tuner.settings(server=server, db=database)
     with _tuner.Tuner(command, [*flags, *where, "--quiet"]) as runner:
         run.follow(runner)

@@ -17,7 +17,7 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
          seed: int | None = None, precision: str | None = None,
          data: str | os.PathLike[str] | None = None, tracker: str | None = None,
          server: str | None = None, database: str | os.PathLike[str] | None = None,
-         callback: Callback | None = None, interval: float = 1.0) -> TuneResult:
+         callback: Callback | None = None, interval: float | None = None) -> TuneResult:
     """Search for the fastest program of each operator of a model, by measuring.
 
     Without `tracker` and `server` the search uses this machine, all of it. What is measured is
@@ -49,8 +49,8 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     callback : callable, optional
         Called in this thread with a `Progress` whenever something has changed. If it returns False
         the study is cancelled, and can be resumed. What it raises ends the run and is raised.
-    interval : float, default 1.0
-        Seconds between two looks at the study for `callback`.
+    interval : float, optional
+        Seconds between two looks at the study for `callback`; 1 by default.
 
     Returns
     -------

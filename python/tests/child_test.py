@@ -74,6 +74,13 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
+def test_an_interval_that_nobody_waits_for_is_refused():
+    for call in (burnish.Study("s").resume, lambda **given: burnish.tune(burnish.Task("dense:k=8,m=8"), **given)):
+        assert "callback" in str(raised(lambda call=call: call(interval=0.1), ValueError))
+        for wrong in (0, -1.0, float("nan"), float("inf")):
+            assert "interval" in str(raised(lambda call=call, wrong=wrong: call(callback=print, interval=wrong), ValueError))
+
+
 def test_arguments_reach_tuner():
     script = r'''echo '{"schema": 1, "records": []}'; printf '%s\n' "$@" > "$0.args"'''
     with Programs(script) as programs:
