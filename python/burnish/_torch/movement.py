@@ -13,6 +13,9 @@ from .registry import Unsupported, register_converter
 from .types import element_type, shape_of, value_of
 
 
+_DIMENSIONS_MAX = 8  # Of a tensor in the compiler.
+
+
 # ---- The same elements.
 
 @register_converter("aten.alias.default", "aten.clone.default", "aten.detach.default",
@@ -171,9 +174,17 @@ def stack(g: GraphBuilder, node: torch.fx.Node, tensors: Sequence[Tensor], dim: 
 @register_converter("aten.repeat.default")
 def repeat(g: GraphBuilder, node: torch.fx.Node, self: Tensor, repeats: Sequence[int]) -> Tensor:
     shape = (1,) * (len(repeats) - self.rank) + self.shape
-    apart = [extent for size in shape for extent in (1, size)]
-    wide = [extent for count, size in zip(repeats, shape) for extent in (count, size)]
-    return g.reshape(g.expand(g.reshape(self, apart), wide), shape_of(node))
+    if 2 * len(shape) <= _DIMENSIONS_MAX:
+        apart = [extent for size in shape for extent in (1, size)]
+        wide = [extent for count, size in zip(repeats, shape) for extent in (count, size)]
+        return g.reshape(g.expand(g.reshape(self, apart), wide), shape_of(node))
+    x = g.reshape(self, shape)
+    for axis, count in enumerate(repeats):  # One at a time: each is a dimension more.
+        before, behind = x.shape[:axis], x.shape[axis:]
+        if count != 1:
+            wide = g.expand(g.reshape(x, (*before, 1, *behind)), (*before, count, *behind))
+            x = g.reshape(wide, (*before, count * behind[0], *behind[1:]))
+    return x
 
 
 def _padded(g: GraphBuilder, x: Tensor, pads: Sequence[int], mode: str,
