@@ -107,7 +107,7 @@ class Maker:
     def fresh(self, dtype, shape):
         return self._add(self._input(dtype, list(shape)))
 
-    def _input(self, dtype, shape, **more):
+    def _input(self, dtype, shape):
         strides = None
         if len(shape) > 1 and 0 not in shape and self.chance(0.15):
             order, strides, step = self.shuffled(range(len(shape))), [0] * len(shape), self.choice([1, 1, 2])
@@ -115,7 +115,7 @@ class Maker:
                 strides[axis] = step
                 step *= shape[axis]
         dynamic = self.dynamic and bool(shape) and shape[0] == 5
-        return Input(self._values(dtype, math.prod(shape)), shape, dtype, strides, dynamic, **more)
+        return Input(self._values(dtype, math.prod(shape)), shape, dtype, strides, dynamic)
 
     def tensor(self, types, least_rank=0, most_rank=4):
         """One that is there, or an input more."""
@@ -141,10 +141,6 @@ class Maker:
         shape = [1 if self.chance(0.2) else size for size in self.shape(ref)]
         shape = shape[self.rng.randint(0, len(shape)) if self.chance(0.2) else 0:]
         return self._like(shape, dtype or self.dtype(ref))
-
-    def divisor(self, types, number=True):
-        x = self.tensor(types)
-        return [x, self.beside(x)]
 
     def whole(self, dtype):
         """Of numbers that every type of integers has."""
@@ -191,7 +187,7 @@ class Maker:
         return self._index(values, extent, becomes or shape, ("int64",))
 
     def _index(self, values, extent, shape, types):
-        ref = self._add(Input(values, list(shape), self.choice(types), end=extent))
+        ref = self._add(Input(values, list(shape), self.choice(types)))
         self._indices = self._indices | {ref.number}
         if values:
             self._add_bad(ref.number, self.rng.randrange(len(values)), beyond(extent, self.inputs[-1].dtype))

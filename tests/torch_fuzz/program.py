@@ -40,7 +40,6 @@ class Input:
     dtype: str
     strides: list | None = None  # Of memory that may be larger; none: dense.
     dynamic: bool = False  # Whether the first extent is any.
-    end: int | None = None  # Of an index: what it must be below.
 
     def tensor(self, first=None):
         """With so many rows as `first` says, which repeat."""

@@ -125,14 +125,21 @@ def _divide_number(m):
     return [m.tensor(NUMBERS), m.choice([2, 3, -0.5, 0.1, 7, 0])]
 
 
-@row(ROUNDED, "div.Tensor_mode", "div.Scalar_mode")
+@row(ROUNDED, "div.Tensor_mode")
 def _divide_rounded(m):
-    return m.divisor(NUMBERS), {"rounding_mode": m.choice(["floor", "trunc", None])}
+    x = m.tensor(NUMBERS)
+    return [x, m.beside(x)], {"rounding_mode": m.choice(["floor", "trunc", None])}
+
+
+@row(ROUNDED, "div.Scalar_mode")
+def _divide_rounded_by_number(m):
+    return [m.tensor(NUMBERS), m.choice([2, 3, -0.5, 7, 0.1])], {"rounding_mode": m.choice(["floor", "trunc"])}
 
 
 @row(ROUNDED, "floor_divide.default", "remainder.Tensor", "fmod.Tensor")
 def _divide_whole(m):
-    return m.divisor(NUMBERS, number=False)
+    x = m.tensor(NUMBERS)
+    return [x, m.beside(x)]
 
 
 @row(ROUNDED, "remainder.Scalar", "fmod.Scalar", "floor_divide.Scalar")
