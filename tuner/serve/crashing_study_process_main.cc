@@ -1,7 +1,7 @@
 // A study's process that crashes where a test says so: each line of the file that the variable
 // BURNISH_TEST_CRASHES names is "prepare TASK" or "run TASK", or "once run TASK", with which the
-// file goes away; or "hold prepare TASK", which waits until the test has written to the pipe beside
-// the file. The program of `tuner` reads no such thing.
+// file goes away; or "hold prepare TASK", with which it goes away as well, and which waits until
+// the test closes the pipe beside it. The program of `tuner` reads no such thing.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -23,6 +23,7 @@ void CrashIfAsked(const char* where, const burnish::StudySpec& spec) {
     const std::string here = absl::StrCat(where, " ", spec.task);
     if (line == absl::StrCat("once ", here)) std::filesystem::remove(path);
     if (line == absl::StrCat("hold ", here)) {
+      std::filesystem::remove(path);  // Its run, which prepares as well, is not held.
       // Opened when the test has it open, and read until the test closes it.
       static_cast<void>(burnish::ReadFile(absl::StrCat(path, ".pipe"), 64));
     }
