@@ -163,14 +163,16 @@ absl::StatusOr<std::map<size_t, std::string>> AssignTensors(
   for (const std::string& argument : arguments) {
     const std::string where = absl::StrCat(flag, " ", argument);
     size_t index = 0;
-    size_t path_begin = 0;
+    size_t path_begin = 0, given = tensors.size();
     for (; index < tensors.size(); ++index) {
       const std::string prefix = tensors[index].tensor.name + "=";
-      if (argument.compare(0, prefix.size(), prefix) == 0) {
-        path_begin = prefix.size();
-        break;
-      }
+      if (argument.compare(0, prefix.size(), prefix) != 0) continue;
+      path_begin = prefix.size();
+      // A model may give one value twice, under one name.
+      if (!paths.contains(index)) break;
+      given = index;
     }
+    if (index == tensors.size()) index = given;
     if (index == tensors.size()) {
       if (tensors.size() != 1 || argument.find('=') != std::string::npos) {
         return MakeError(ErrorCode::kUnknownTensor,
