@@ -2,9 +2,7 @@
 
 import random
 
-import ml_dtypes
 import numpy as np
-import onnx  # noqa: F401
 from onnx import helper, numpy_helper
 
 import evaluate
@@ -266,8 +264,3 @@ class Builder:
         consts = [numpy_helper.from_array(value.arrays[0], value.name)
                   for value in self.consts if value.name in read]
         return helper.make_graph(self.nodes, name, infos, results, consts)
-
-
-def few_bits(array, dtype):
-    """As an initializer of 4 bits, in NumPy's extension type."""
-    return array.astype(getattr(ml_dtypes, dtype))

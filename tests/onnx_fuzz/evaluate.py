@@ -15,7 +15,6 @@ import warnings
 import zlib
 
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import checker, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator

@@ -180,6 +180,7 @@ class Fuzzer:
         self._operators = collections.Counter()
         self._kinds = {}  # The first seed of each kind.
         self._found = 0
+        self._keep = flags.keep  # "" after the first finding.
 
     def _ask(self, line, timeout_s):
         if not hasattr(self._local, "worker"):
@@ -212,9 +213,8 @@ class Fuzzer:
             self._make_small(seed)
 
     def _make_small(self, seed):
-        path = os.path.join(self._flags.cases, f"found_{seed}.json")
-        if self._flags.keep:
-            path = os.path.join(self._flags.cases, f"{self._flags.keep}.json")
+        name, self._keep = self._keep or f"found_{seed}", ""
+        path = os.path.join(self._flags.cases, f"{name}.json")
         os.makedirs(self._flags.cases, exist_ok=True)
         small = self._ask(f"reduce {seed} {path}", 20 * CASE_TIMEOUT_S)
         print(f"seed {seed}, made small ({path}):\n{small['text']}\n    {small['detail'][:600]}", flush=True)

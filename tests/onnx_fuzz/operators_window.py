@@ -5,7 +5,7 @@ import numpy as np
 from builder import F32, FLOATS, I64
 from evaluate import Unfit
 from operators_reduction import follow, image_shape
-from rows import finite, row, types
+from rows import finite, row
 
 
 def image(b, kinds, low=3, high=5):
