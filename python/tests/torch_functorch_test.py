@@ -24,7 +24,7 @@ import burnish  # noqa: E402
 from burnish import _programs, functorch  # noqa: E402
 from burnish._torch import importer, pieces  # noqa: E402
 from burnish._torch.registry import CONVERTERS  # noqa: E402
-from torch_harness import close  # noqa: E402
+from torch_harness import close, raised  # noqa: E402
 
 
 def bundles_since(before):
