@@ -6,18 +6,9 @@
 #include "base/check.h"
 
 namespace burnish {
-namespace {
 
-// A call stays well under gRPC's 4 MiB for a message: payloads up to 2 MiB, ids beside them. A
-// larger job goes alone.
-constexpr size_t kBatchJobsMax = 256;
-constexpr size_t kBatchBytesMax = 2 << 20;
-constexpr size_t kAcknowledgementsPerCall = 4096;
-
-}  // namespace
-
-ClientCore::ClientCore(const std::string& tuner_id)
-    : tuner_id_(tuner_id), batch_jobs_max_(kBatchJobsMax) {}
+ClientCore::ClientCore(const std::string& tuner_id, const ClientLimits& limits)
+    : tuner_id_(tuner_id), limits_(limits), batch_jobs_max_(limits.batch_jobs_max) {}
 
 std::vector<ResultEntry> ClientCore::Add(std::vector<JobSpec> jobs, bool resubmission) {
   std::vector<ResultEntry> results;
@@ -102,7 +93,8 @@ std::optional<SubmitBatch> ClientCore::NextBatch() {
     // The flag is the call's, not the job's, so that a batch is of one kind. It ends there rather
     // than skipping, which would change the order.
     if (job.may_be_known != batch.resubmission) break;
-    if (!batch_.empty() && (batch_.size() >= batch_jobs_max_ || bytes > kBatchBytesMax)) break;
+    const bool is_full = batch_.size() >= batch_jobs_max_ || bytes > limits_.batch_bytes_max;
+    if (is_full && !batch_.empty()) break;
     batch.jobs.push_back(job.spec);
     batch_.push_back(id);
   }
@@ -118,7 +110,7 @@ void ClientCore::BatchTaken(int64_t session) {
   // The answer of a tracker from before the present one.
   if (session != session_ && batch_session_ != session_) return;
   MeetSession(session);
-  batch_jobs_max_ = std::min(kBatchJobsMax, batch_jobs_max_ * 2);
+  batch_jobs_max_ = std::min(limits_.batch_jobs_max, batch_jobs_max_ * 2);
   for (const std::string& id : batch) {
     const auto position = positions_.find(id);
     if (position != positions_.end()) unsent_.erase(position->second);
@@ -147,10 +139,11 @@ void ClientCore::MeetSession(int64_t session) {
 
 CollectRequest ClientCore::MakeCollect() {
   CollectRequest request{.tuner_id = tuner_id_, .seen_number = seen_number_, .session = session_};
-  const size_t count = std::min(acknowledged_.size(), kAcknowledgementsPerCall);
+  const size_t count = std::min(acknowledged_.size(), limits_.acknowledgements_per_call);
   request.acknowledged.assign(acknowledged_.begin(), acknowledged_.begin() + count);
-  request.unwanted.assign(unwanted_.begin(),
-                          unwanted_.begin() + std::min(unwanted_.size(), kAcknowledgementsPerCall));
+  request.unwanted.assign(
+      unwanted_.begin(),
+      unwanted_.begin() + std::min(unwanted_.size(), limits_.acknowledgements_per_call));
   return request;
 }
 

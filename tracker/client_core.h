@@ -27,9 +27,17 @@ struct SubmitBatch {
   bool resubmission = false;
 };
 
+// A call stays well under gRPC's 4 MiB for a message: payloads up to 2 MiB, ids beside them. A
+// larger job goes alone.
+struct ClientLimits {
+  size_t batch_jobs_max = 256;  // > 0, as the others.
+  size_t batch_bytes_max = 2 << 20;
+  size_t acknowledgements_per_call = 4096;
+};
+
 class ClientCore {
  public:
-  explicit ClientCore(const std::string& tuner_id);
+  explicit ClientCore(const std::string& tuner_id, const ClientLimits& limits = {});
 
   // Opens the jobs. `resubmission`: an earlier run of this tuner may have submitted them. An id
   // that is open already is left as it is; one whose result is out must not come again. Returns
@@ -74,6 +82,7 @@ class ClientCore {
   void Forget(const std::string& job_id);
 
   const std::string tuner_id_;
+  const ClientLimits limits_;
   std::map<std::string, Open> open_;  // By job id.
   // Ids of open jobs to submit, in order of submission.
   std::map<int64_t, std::string> unsent_;

@@ -33,9 +33,6 @@ constexpr int64_t kEpochsPerLife = int64_t{1} << 40;
 
 int64_t Believed(int64_t epoch) { return epoch <= kEpochBelievedMax ? epoch : 0; }
 
-// A worker may discard results at its leisure; it is told in a hurry when it holds so many.
-constexpr int kHurriedDiscards = 16;
-
 void AssignSlots(const WorkerReport& report, WorkerState& worker) {
   worker.slots.assign(report.slots.size(), SlotState());
   for (size_t i = 0; i < worker.slots.size(); ++i) worker.slots[i].info = report.slots[i].info;
@@ -423,7 +420,7 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
   if (!worker.TakesJobs() || !slot.IsIdle() || now < slot.paused_until ||
       // A worker that holds that many results waits for a tuner that does not collect. More work
       // would only fill its memory.
-      slot.held.size() >= WorkerReport::kHeldResultsMax) {
+      slot.held.size() >= static_cast<size_t>(options_.held_results_max)) {
     return false;
   }
   TrackedJob* next = NextRetry(worker, slot.info);
@@ -560,7 +557,7 @@ SlotOrders TrackerCore::MakeSlotOrders(const WorkerState& worker, const SlotStat
     }
   }
   // One that goes cannot wait for the next occasion.
-  const int patience = worker.leaving ? 1 : kHurriedDiscards;
+  const int patience = worker.leaving ? 1 : options_.hurried_discards;
   urgent |= !orders.send.empty() || static_cast<int>(orders.discard.size()) >= patience;
   return orders;
 }

@@ -80,7 +80,10 @@ struct TrackerOptions {
   int tuners_max = 4096;
   int results_per_reply_max = 256;
   int64_t result_bytes_per_reply_max = 2 << 20;
-  int queue_quantum = 8;  // See FairQueue.
+  int queue_quantum = 8;                                 // See FairQueue.
+  int held_results_max = WorkerReport::kHeldResultsMax;  // A slot with so many gets no job.
+  // A worker may discard results at its leisure; it is told in a hurry when it may so many.
+  int hurried_discards = 16;
   // Leases and sessions are numbered from here. Drawn at random, so that no two trackers give one
   // number; no clock, since clocks are set back.
   int64_t first_epoch = 1;
