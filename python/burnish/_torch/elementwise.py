@@ -404,6 +404,10 @@ def fmod(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand) ->
 @register_converter("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")
 def power(g: GraphBuilder, node: torch.fx.Node, self: Operand, exponent: Operand) -> Tensor:
     a, b = _factors(g, element_type(node), self, exponent)
+    if a.is_float and not isinstance(exponent, Tensor) and abs(exponent) == 0.5:
+        # PyTorch's is a root then, and so of -infinity NaN.
+        root = g.op("sqrt", a)
+        return root if exponent > 0 else g.op("reciprocal", root)
     return g.op("pow", a, b)
 
 
