@@ -151,6 +151,8 @@ class Walk {
       Numbers(field, path, absl::StrCat(value), {value});
     }
     if (is_64) {
+      // 2^50: too much for any machine, and nothing that overflows.
+      Numbers(field, path, "2^50", {int64_t{1} << 50});
       Numbers(field, path, "2^62", {int64_t{1} << 62});
       Numbers(field, path, "min", {std::numeric_limits<int64_t>::min()});
       Numbers(field, path, "max", {std::numeric_limits<int64_t>::max()});

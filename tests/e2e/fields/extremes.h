@@ -19,10 +19,10 @@ struct Mutation {
   std::function<void(google::protobuf::Message&)> apply;
 };
 
-// Of each field, at any depth. Numbers: 0, 1, -1, the least, the greatest, 2^62, NaN and the
-// infinities. Text and bytes: none, a zero, what is no UTF-8, 1 MB, 32 bytes, and each of `names`,
-// which are somebody else's. Enums: each value, and unknown ones. Repeated: none, and 10,000 of
-// what `base` has. Messages: absent, and empty.
+// Of each field, at any depth. Numbers: 0, 1, -1, the least, the greatest, 2^50, 2^62, NaN and
+// the infinities. Text and bytes: none, a zero, what is no UTF-8, 1 MB, 32 bytes, and each of
+// `names`, which are somebody else's. Enums: each value, and unknown ones. Repeated: none, and
+// 10,000 of what `base` has. Messages: absent, and empty.
 std::vector<Mutation> MutationsOf(const google::protobuf::Message& base,
                                   const std::vector<std::string>& names);
 

@@ -214,6 +214,14 @@ TEST_F(TrackerFieldsTest, OfRunJobs) {
   base.candidates[0].artifact_sha256 = built->build.artifact_sha256;
   base.candidates[0].reference_artifact_sha256 = built->build.artifact_sha256;
   base.candidates[0].numerics = built->numerics;
+  // What is mutated is sound.
+  ASSERT_OK_AND_ASSIGN(const JobOutcome ran,
+                       farm().Do(JobKind::kRun, Encode(base), absl::Minutes(1)));
+  ASSERT_TRUE(std::holds_alternative<std::string>(ran));
+  ASSERT_OK_AND_ASSIGN(const RunResult measured, DecodeRunResult(std::get<std::string>(ran)));
+  ASSERT_EQ(measured.measurements.size(), 1u);
+  ASSERT_NE(measured.measurements[0].latencies(), nullptr)
+      << measured.measurements[0].failure()->message;
   v1::RunJob job;
   ASSERT_TRUE(job.ParseFromString(Encode(base)));
   Work(JobKind::kRun, job);
