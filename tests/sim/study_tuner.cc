@@ -144,7 +144,7 @@ StudyTuner::Process::Process(StudyTuner* tuner, int64_t life)
   options.make_tools = [make = options.make_tools](absl::Span<const StudyTaskSpec> tasks,
                                                    const Target& target, const StudySpec& spec) {
     absl::StatusOr<std::vector<TaskTools>> tools = make(tasks, target, spec);
-    for (TaskTools& task : *tools) task.bound_ns = 0;
+    for (TaskTools& task : *tools) task.least = nullptr;
     return tools;
   };
 }

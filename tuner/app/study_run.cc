@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -23,6 +25,8 @@
 #include "tuner/app/database.h"
 #include "tuner/app/device_peak.h"
 #include "tuner/app/error.h"
+#include "tuner/app/farm_client.h"
+#include "tuner/app/least_time.h"
 #include "tuner/app/take_claim.h"
 #include "tuner/app/tuner_secret.h"
 #include "tuner/measure/tracker_measurer.h"
@@ -54,6 +58,37 @@ std::function<double(const Program&)> MachinePeak(const Tuning& tuning) {
     return PeakFlops(device, workload, threads, /*loads_per_operation=*/0);
   };
 }
+
+// What each worker's machine has measured of itself, as the tracker passes it on.
+class WorkerRows {
+ public:
+  WorkerRows(const std::string& tracker, const Clock* clock)
+      : client_(tracker, kAnswerMax), clock_(clock) {}
+
+  std::optional<CalibrationRow> Find(const std::string& worker_id) {
+    const absl::Time now = clock_->SteadyNow();
+    const bool is_known = rows_.contains(worker_id);
+    // A worker that nobody knows is asked for soon, a known one may have measured itself anew.
+    if (now - asked_at_ >= (is_known ? kRefresh : kRetry)) {
+      asked_at_ = now;
+      const absl::StatusOr<std::vector<FarmWorker>> workers = client_.ListWorkers();
+      if (workers.ok()) {
+        for (const FarmWorker& worker : *workers) rows_[worker.id] = worker.calibration;
+      }
+    }
+    const auto row = rows_.find(worker_id);
+    return row == rows_.end() ? std::nullopt : row->second;
+  }
+
+ private:
+  static constexpr absl::Duration kAnswerMax = absl::Seconds(1);
+  static constexpr absl::Duration kRetry = absl::Seconds(10), kRefresh = absl::Minutes(5);
+
+  const FarmClient client_;
+  const Clock* const clock_;
+  absl::Time asked_at_ = absl::InfinitePast();
+  std::map<std::string, std::optional<CalibrationRow>> rows_;
+};
 
 MeasureMethod MethodFor(const Tuning& tuning) {
   // Above this ratio to the incumbent a candidate is not worth more repeats. A choice; nothing was
@@ -164,6 +199,11 @@ class StudyRun::Impl {
   StudyRunnerOptions RunnerOptions(Measurer& measurer, NetworkMeasurer& network) {
     const Tuning& tuning = *options_.tuning;
     TaskToolsOptions tools{.peak_flops = MachinePeak(tuning),
+                           .least =
+                               [](const Program& workload, const Target& target, double saving_max,
+                                  const std::optional<CalibrationRow>& row) {
+                                 return LeastTimesOf(target, workload, saving_max, row);
+                               },
                            .make_threads = std::min(tuning.target.threads, kMakeThreadsMax)};
     if (const CompileCache* const cache = options_.cache; cache != nullptr) {
       tools.defaults = [cache](const Program& workload, const Target& target,
@@ -181,6 +221,8 @@ class StudyRun::Impl {
         .make_tools =
             [tools](absl::Span<const StudyTaskSpec> tasks, const Target& target,
                     const StudySpec& spec) { return MakeTaskTools(tools, tasks, target, spec); },
+        .worker_row = [rows = std::make_shared<WorkerRows>(options_.tracker, options_.clock)](
+                          const std::string& worker_id) { return rows->Find(worker_id); },
         .records = options_.database->records.get(),
         .studies = options_.database->studies.get(),
         .measurer = &measurer,

@@ -30,10 +30,24 @@ const std::string& WorkerOf(const Measurement& measurement) {
   return measurement.environment.worker;
 }
 
-bool IsImpossible(const Measurement& measurement, const GuardQuestion& question) {
-  if (measurement.latencies() == nullptr || question.bound_ns <= 0) return false;
+LeastTimes LeastOf(const Measurement& measurement, const GuardQuestion& question) {
+  return question.least == nullptr ? LeastTimes() : question.least(WorkerOf(measurement));
+}
+
+bool IsBelow(const Measurement& measurement, int64_t least_ns) {
   return static_cast<double>(RankLatencyNs(measurement)) * kPeakSlack <
-         static_cast<double>(question.bound_ns);
+         static_cast<double>(least_ns);
+}
+
+bool IsImpossible(const Measurement& measurement, const GuardQuestion& question) {
+  if (measurement.latencies() == nullptr) return false;
+  return IsBelow(measurement, LeastOf(measurement, question).of_worker_ns);
+}
+
+// Of two machines, by their own word: workers of one host are one witness.
+bool AreApart(const Measurement& a, const Measurement& b) {
+  const std::string& host = a.environment.host;
+  return WorkerOf(a) != WorkerOf(b) && (host.empty() || host != b.environment.host);
 }
 
 bool Agree(const Measurement& a, const Measurement& b) {
@@ -73,7 +87,7 @@ std::vector<std::string> WorkersOf(absl::Span<const Measurement> attempts) {
 bool AreConfirmed(const std::vector<const Measurement*>& attempts) {
   const Measurement& last = *attempts.back();
   return std::any_of(attempts.begin(), attempts.end(), [&last](const Measurement* other) {
-    return WorkerOf(*other) != WorkerOf(last) && Agree(*other, last);
+    return AreApart(*other, last) && Agree(*other, last);
   });
 }
 
@@ -95,28 +109,37 @@ GuardAnswer JudgeAttempts(absl::Span<const Measurement> attempts, const GuardQue
     (IsImpossible(attempt, question) ? impossible : possible).push_back(&attempt);
   }
   if (possible.empty()) {
-    // Two workers that agree know their device better than its row does.
-    if (AreConfirmed(impossible)) {
-      take(Slowest(impossible));
+    // Two workers that agree know their device better than its row does, but for what no machine
+    // can do.
+    const Measurement& slowest = Slowest(impossible);
+    const bool none_can = IsBelow(slowest, LeastOf(slowest, question).of_any_ns);
+    if (!none_can && AreConfirmed(impossible)) {
+      take(slowest);
     } else if (impossible.size() < kImpossibleMax) {
       answer.avoid = WorkersOf(attempts);
     } else {
       // Speaks against the machine: another measurement at another time outweighs it.
       Measurement given_up = attempts.back();
-      given_up.outcome = Failure{
-          FailureKind::kDeviceError,
-          absl::StrCat("worker ", WorkerOf(given_up), " reported ", RankLatencyNs(attempts.back()),
-                       " ns, the device's peak allows ", question.bound_ns,
-                       " ns, and no other worker was there to confirm it")};
+      given_up.outcome =
+          Failure{FailureKind::kDeviceError,
+                  absl::StrCat("worker ", WorkerOf(given_up), " reported ",
+                               RankLatencyNs(attempts.back()), " ns, its machine's peak allows ",
+                               LeastOf(attempts.back(), question).of_worker_ns,
+                               " ns, and no other worker was there to confirm it")};
       take(given_up);
     }
     return answer;
   }
   for (const Measurement* lie : impossible) {
-    const bool contradicted =
-        std::any_of(possible.begin(), possible.end(),
-                    [lie](const Measurement* other) { return WorkerOf(*other) != WorkerOf(*lie); });
-    if (contradicted && !WorkerOf(*lie).empty()) answer.liars.push_back(WorkerOf(*lie));
+    bool contradicted = false, confirmed = false;
+    for (const Measurement* other : possible) {
+      if (WorkerOf(*other) == WorkerOf(*lie)) continue;
+      // By its own row it cannot be, and another machine says the same: the row is wrong.
+      (Agree(*other, *lie) ? confirmed : contradicted) = true;
+    }
+    if (contradicted && !confirmed && !WorkerOf(*lie).empty()) {
+      answer.liars.push_back(WorkerOf(*lie));
+    }
   }
   // Once more for a best: it is the luckiest of many, and the search goes on from it. The slower of
   // the two counts, so that luck has to come twice.

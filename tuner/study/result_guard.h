@@ -5,6 +5,7 @@
 #define TUNER_STUDY_RESULT_GUARD_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,8 +27,8 @@ struct WorkerPause {
 
 // Of a trial, when its result arrives.
 struct GuardQuestion {
-  // Least time by the device's measured peak; 0: not known, and nothing is held.
-  int64_t bound_ns = 0;
+  // What each worker's results may not be below. Null: nothing is held.
+  std::function<LeastTimes(const std::string& worker_id)> least = nullptr;
   // Best of the task so far; 0: none.
   int64_t incumbent_ns = 0;
   // A result below the incumbent's is to be confirmed.

@@ -11,7 +11,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // 1000 ns is the least that the device can take: 834 ns are within its slack, 833 ns are not.
-constexpr GuardQuestion kQuestion = {.bound_ns = 1000, .incumbent_ns = 5000};
+// Only below 417 ns no machine is.
+const GuardQuestion kQuestion = {
+    .least = [](const std::string&) { return LeastTimes{.of_any_ns = 500, .of_worker_ns = 1000}; },
+    .incumbent_ns = 5000};
 
 Measurement Timed(const std::string& worker, int64_t latency_ns) {
   return {.outcome = Latencies{{{.latency_ns = {latency_ns}}}},
@@ -81,6 +84,36 @@ TEST(ResultGuardTest, TwoWorkersThatAgreeKnowTheDeviceBetterThanItsRow) {
   EXPECT_THAT(agreed.liars, IsEmpty());
   EXPECT_FALSE(JudgeAttempts({Timed("a", 1), Timed("b", 700)}, kQuestion).taken.has_value());
   EXPECT_FALSE(JudgeAttempts({Timed("a", 1), Timed("a", 1)}, kQuestion).taken.has_value());
+}
+
+TEST(ResultGuardTest, WhatNoMachineCanDoIsNotBelievedOfTwoEither) {
+  EXPECT_EQ(NsOf(JudgeAttempts({Timed("a", 417), Timed("b", 417)}, kQuestion)), 417);
+  EXPECT_FALSE(JudgeAttempts({Timed("a", 416), Timed("b", 416)}, kQuestion).taken.has_value());
+  const GuardAnswer ended = JudgeAttempts({Timed("a", 1), Timed("b", 1), Timed("a", 1)}, kQuestion);
+  ASSERT_TRUE(ended.taken.has_value());
+  EXPECT_NE(ended.taken->failure(), nullptr);
+}
+
+// Two names on one machine are one witness.
+TEST(ResultGuardTest, AnotherWorkerOfTheSameHostConfirmsNothing) {
+  const auto at = [](const std::string& worker, const std::string& host) {
+    Measurement measurement = Timed(worker, 700);
+    measurement.environment.host = host;
+    return measurement;
+  };
+  EXPECT_FALSE(JudgeAttempts({at("a", "h"), at("b", "h")}, kQuestion).taken.has_value());
+  EXPECT_EQ(NsOf(JudgeAttempts({at("a", "h"), at("b", "i")}, kQuestion)), 700);
+}
+
+// Its own row is too low, for another worker says the same of the candidate: nobody lies.
+TEST(ResultGuardTest, WorkerThatIsConfirmedIsNoLiar) {
+  GuardQuestion question;
+  question.least = [](const std::string& worker) {
+    return LeastTimes{.of_any_ns = 500, .of_worker_ns = worker == "a" ? 1000 : 500};
+  };
+  const GuardAnswer answer = JudgeAttempts({Timed("a", 800), Timed("b", 820)}, question);
+  EXPECT_EQ(NsOf(answer), 820);
+  EXPECT_THAT(answer.liars, IsEmpty());
 }
 
 TEST(ResultGuardTest, NobodyToConfirmItEndsAsTheMachinesFailure) {

@@ -31,6 +31,9 @@ struct StudyRunnerOptions {
   int32_t codegen_epoch = 0;
   int32_t method_version = kMeasureMethodVersion;  // The measurer's.
   TaskToolsMaker make_tools = nullptr;
+  // What a worker's machine has measured of itself; nothing: not known. Its results are held
+  // against it, and nobody else's. Null: no worker's is known.
+  std::function<std::optional<CalibrationRow>(const std::string& worker_id)> worker_row = nullptr;
   RecordStore* records = nullptr;  // These four are not null and outlive the runner.
   StudyStore* studies = nullptr;
   Measurer* measurer = nullptr;

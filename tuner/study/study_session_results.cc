@@ -81,7 +81,13 @@ GuardQuestion StudySession::QuestionOf(int task_index) const {
   const TaskSearch& task = *tasks_[task_index];
   // What was told: with `deterministic` it is the same for a whole batch, so that the order of
   // results decides nothing.
-  return {.bound_ns = task.progress().bound_ns,
+  return {.least =
+              [this, &task](const std::string& worker_id) {
+                const auto& least = task.least();
+                if (least == nullptr) return LeastTimes();
+                return least(options_.worker_row == nullptr ? std::nullopt
+                                                            : options_.worker_row(worker_id));
+              },
           .incumbent_ns = task.incumbent_ns(),
           .confirms = options_.confirm_best};
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "proto/calibration_row.h"
 #include "proto/measurement.h"
 #include "proto/study.h"
 #include "proto/target.h"
@@ -30,6 +32,12 @@ struct StudyTaskSpec {
   double weight = 1;  // How often the model runs it; > 0.
 };
 
+// What a result of a worker may not be below; 0: nothing is known.
+struct LeastTimes {
+  int64_t of_any_ns = 0;     // Whoever measures, and whoever agrees with him.
+  int64_t of_worker_ns = 0;  // By what this worker's machine measured of itself; >= of_any_ns.
+};
+
 // What it takes to search one task.
 struct TaskTools {
   std::vector<Sketch> sketches = {};  // At least one.
@@ -39,7 +47,9 @@ struct TaskTools {
   // The default of each algorithm, fastest by the analytic model first, `default_trace` among them:
   // where nothing is recorded, `compile` takes the first that is accurate enough.
   std::vector<std::string> default_traces = {};
-  int64_t bound_ns = 0;                               // Roofline; 0: not known.
+  int64_t bound_ns = 0;  // Roofline by the study's row, for people and shares; 0: not known.
+  // By the row of the worker that measured, if it has one. Null: no result is doubted.
+  std::function<LeastTimes(const std::optional<CalibrationRow>& row)> least = nullptr;
   std::unique_ptr<TrainableScorer> scorer = nullptr;  // Not null.
 };
 

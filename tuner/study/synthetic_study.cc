@@ -105,7 +105,11 @@ TaskTools SyntheticStudy::MakeTools(const StudyTaskSpec& task,
   TaskTools tools{.sketches = synthetic_[index].sketches(),
                   .default_trace = default_trace(index),
                   .default_traces = {default_trace(index)},
-                  .bound_ns = SyntheticTask::kBestNs / 2};
+                  .bound_ns = SyntheticTask::kBestNs / 2,
+                  .least = [](const std::optional<CalibrationRow>&) {
+                    constexpr int64_t kLeastNs = SyntheticTask::kBestNs / 2;
+                    return LeastTimes{.of_any_ns = 0, .of_worker_ns = kLeastNs};
+                  }};
   if (second_algorithm_) {
     tools.default_traces.insert(tools.default_traces.begin(), second_default_trace(index));
     if (!spec_.no_default) tools.seed_traces = {second_default_trace(index)};

@@ -99,6 +99,7 @@ class TaskSearch {
 
   // For the task scheduler.
   TaskProgress progress() const;
+  const auto& least() const { return options_.tools.least; }
   TaskStatus status() const;
 
  private:

@@ -106,6 +106,12 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
     const double seconds = static_cast<double>(CountFlops(program)) / peak / saving_max;
     tools.bound_ns = std::llround(seconds * 1e9);
   }
+  if (options.least != nullptr) {
+    tools.least = [least = options.least, program = std::make_shared<const Program>(program),
+                   target, saving_max](const std::optional<CalibrationRow>& row) {
+      return least(*program, target, saving_max, row);
+    };
+  }
   auto extractor =
       std::make_shared<CandidateFeatureExtractor>(std::move(program), device, target.threads);
   tools.scorer = std::make_unique<ModelScorer>(

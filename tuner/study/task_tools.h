@@ -22,6 +22,10 @@ struct TaskToolsOptions {
   // threads: for the roofline bound. Null: not known. Where an algorithm needs fewer operations
   // than the definition, the bound is by its count.
   std::function<double(const Program& workload)> peak_flops = nullptr;
+  // TaskTools::least of a workload whose algorithms save at most so much. Null: there is none.
+  std::function<LeastTimes(const Program& workload, const Target& target, double saving_max,
+                           const std::optional<CalibrationRow>& row)>
+      least = nullptr;
   int make_threads = 1;  // That the tools are made on.
   // What DefaultSchedules gives for the target's machine with that row, from wherever it is kept:
   // half a second of a core a task otherwise. Null: made anew. From several threads at a time.
