@@ -7,8 +7,10 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -27,6 +29,9 @@ constexpr std::chrono::seconds kCallTimeout(12);
 // one. Not tuned.
 constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
+// Between lines of one slot in the log, of the same fault and of any: a tuner whose jobs all fault
+// fills no disk.
+constexpr absl::Duration kSameFaultAgain = absl::Minutes(1), kFaultAgain = absl::Seconds(1);
 // A newer call ends an older one at the tracker, so more are under way only when it does not
 // answer; then news waits for the next.
 constexpr int kCallsMax = 4;
@@ -75,6 +80,7 @@ class AgentClient::Impl {
   void CallEnded(const Call* ended, const grpc::Status& status);
   void TakeFailure(const absl::Status& status, int64_t sequence);
   void CarryOut(const std::vector<SlotAction>& actions);
+  void LogFault(int slot_index, const std::string& job_id, const JobOutcome& outcome);
 
   const AgentOptions options_;
   const std::unique_ptr<v1::Tracker::Stub> stub_;
@@ -90,6 +96,8 @@ class AgentClient::Impl {
   std::vector<SlotAction> actions_;           // For the loop's thread.
   absl::Time unreachable_since_ = absl::InfiniteFuture();
   absl::Status refused_;
+  // By slot: what the log was told last, and when.
+  std::vector<std::pair<std::string, absl::Time>> told_faults_;
   bool stopping_ = false;
   std::thread loop_;
 };
@@ -101,7 +109,8 @@ AgentClient::Impl::Impl(const AgentOptions& options, std::vector<AgentSlot> slot
                                      : OpenChannel(options.tracker, options.self))),
       slots_(std::move(slots)),
       core_(options.identity, InfosOf(slots_)),
-      backoff_(kBackoffMin, kBackoffMax, options.seed) {
+      backoff_(kBackoffMin, kBackoffMax, options.seed),
+      told_faults_(slots_.size(), {"", absl::InfinitePast()}) {
   for (size_t i = 0; i < slots_.size(); ++i) {
     CHECK(slots_[i].executor != nullptr);
     slots_[i].executor->TellWaiting([this, slot_index = static_cast<int>(i)](bool waiting) {
@@ -217,13 +226,29 @@ void AgentClient::Impl::CarryOut(const std::vector<SlotAction>& actions) {
       executor.Cancel();
       continue;
     }
-    executor.Start(action.job, action.lease,
-                   [this, slot_index = action.slot_index](JobOutcome outcome) {
-                     const std::lock_guard lock(mutex_);
-                     core_.Finished(slot_index, std::move(outcome));
-                     changed_.notify_all();
-                   });
+    executor.Start(
+        action.job, action.lease,
+        [this, slot_index = action.slot_index, job_id = action.lease.job_id](JobOutcome outcome) {
+          const std::lock_guard lock(mutex_);
+          LogFault(slot_index, job_id, outcome);
+          core_.Finished(slot_index, std::move(outcome));
+          changed_.notify_all();
+        });
   }
+}
+
+// A slot that cannot do its jobs says so where its operator looks, and not to tuners alone.
+void AgentClient::Impl::LogFault(int slot_index, const std::string& job_id,
+                                 const JobOutcome& outcome) {
+  const auto* fault = std::get_if<WorkerFault>(&outcome);
+  if (fault == nullptr) return;
+  auto& [told, at] = told_faults_[slot_index];
+  const absl::Time now = Now();
+  if (now < at + (fault->message == told ? kSameFaultAgain : kFaultAgain)) return;
+  told = fault->message;
+  at = now;
+  LogWarning(absl::StrCat("slot ", slot_index, " ", fault->refused ? "refuses" : "cannot do",
+                          " job ", job_id, ": ", fault->message));
 }
 
 void AgentClient::Impl::Leave() {
