@@ -13,10 +13,6 @@ namespace {
 // beside the 3 ms for which Linux lets a thread run that shares its CPU.
 constexpr int64_t kLookNs = 25'000;
 
-// Between looks, doubled each time: a wait for a step that only one thread works at is no stall and
-// may last.
-constexpr int64_t kFirstNapNs = 150'000, kLongestNapNs = 5'000'000;
-
 // So long a thread that slept may take to wake up: an idle CPU of a virtual machine comes back
 // within 100 µs or two.
 constexpr int64_t kWakingNs = 200'000;
@@ -48,6 +44,20 @@ clockid_t ThreadClock() {
   return clock;
 }
 
+NextWait NextWaitOf(const WaitState& state) {
+  // What is left of a CPU that two share is for the one that works.
+  if (state.shares_cpu) {
+    // Not shorter: another thread may be looking, so that this one could not.
+    return {.spins = false, .ns = std::max(state.loan_left_ns, NextWait::kFirstNapNs)};
+  }
+  if (state.others_run && state.waited_ns < NextWait::kSpinOnNs) {
+    return {.spins = true, .ns = NextWait::kLookAgainNs};
+  }
+  const int doublings = std::min(state.nap_count, 16);  // Beyond the longest nap.
+  return {.spins = false,
+          .ns = std::min(NextWait::kFirstNapNs << doublings, NextWait::kLongestNapNs)};
+}
+
 StallWatch::StallWatch(int thread_count) : threads_(thread_count), cpu_ns_(thread_count) {
   loans_.reserve(thread_count);  // So that a loan takes no memory.
 }
@@ -73,23 +83,33 @@ void StallWatch::WaitWhile(int self, WaitableWord& word, uint32_t old,
     return;
   }
   const int64_t began_ns = MonotonicNs();
-  // What is left of a CPU that two share is for the one that works.
-  for (int64_t nap_ns = kFirstNapNs; word.Load() == old; nap_ns *= 2) {
+  int nap_count = 0;
+  while (word.Load() == old) {
+    // Another thread that looks at the same time does so for all.
+    bool others_run = true;
     if (!is_looking_.exchange(true, std::memory_order_acquire)) {
       if (!thread.shares_cpu.load(std::memory_order_relaxed)) {
-        Look(word, old, self, began_ns, spin_ns);
+        others_run = Look(word, old, self, began_ns, spin_ns);
       } else if (TakeBack(word, old, self, spin_ns)) {
-        nap_ns = kWakingNs;
+        nap_count = 0;
       }
       is_looking_.store(false, std::memory_order_release);
     }
-    const int64_t left_ns = thread.shares_cpu.load(std::memory_order_relaxed)
-                                ? thread.until_ns.load(std::memory_order_relaxed) - MonotonicNs()
-                                : std::min(nap_ns, kLongestNapNs);
+    const int64_t now_ns = MonotonicNs();
+    const NextWait next =
+        NextWaitOf({.waited_ns = now_ns - began_ns,
+                    .others_run = others_run,
+                    .shares_cpu = thread.shares_cpu.load(std::memory_order_relaxed),
+                    .loan_left_ns = thread.until_ns.load(std::memory_order_relaxed) - now_ns,
+                    .nap_count = nap_count});
+    if (next.spins) {
+      if (word.SpinWhile(old, next.ns)) return;
+      continue;
+    }
     thread.is_asleep.store(true, std::memory_order_relaxed);
-    // Not shorter: another thread may be looking, so that this one could not.
-    word.SleepWhile(old, std::max(left_ns, kFirstNapNs));
+    word.SleepWhile(old, next.ns);
     thread.is_asleep.store(false, std::memory_order_relaxed);
+    ++nap_count;
   }
 }
 
@@ -104,7 +124,7 @@ bool StallWatch::MayBeStalled(int number, int self, int64_t now_ns, int64_t wait
                                        region_.load(std::memory_order_relaxed);
 }
 
-void StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
+bool StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
                       std::atomic<int64_t>& spin_ns) {
   const int count = thread_count_.load(std::memory_order_relaxed);
   const auto cpu_ns = [this](int number) {
@@ -114,11 +134,12 @@ void StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_
   for (int i = 0; i < count; ++i) {
     cpu_ns_[i] = i == self || MayBeStalled(i, self, start_ns, start_ns - began_ns) ? cpu_ns(i) : -1;
   }
-  if (word.SpinWhile(old, kLookNs)) return;
+  if (word.SpinWhile(old, kLookNs)) return true;
   const int64_t looked_ns = MonotonicNs() - start_ns;
   // Who looks has spun all the time. Where that does not show, the clocks are coarse, or this
   // thread was the one that did not run.
-  if (cpu_ns(self) - cpu_ns_[self] < looked_ns / 2) return;
+  if (cpu_ns(self) - cpu_ns_[self] < looked_ns / 2) return false;
+  bool others_run = true;
   for (int i = 0; i < count; ++i) {
     if (i == self || cpu_ns_[i] < 0) continue;
     const int64_t now_ns = cpu_ns(i);
@@ -127,8 +148,10 @@ void StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_
     // Either this sees that the wait is over, or EndRegion sees is_lending_.
     const bool has_lent = word.LoadInOrder() == old && Lend(i, self, spin_ns);
     is_lending_.store(false, std::memory_order_release);
-    if (has_lent) return;
+    if (has_lent) return false;
+    others_run = false;
   }
+  return others_run;
 }
 
 bool StallWatch::Lend(int victim, int self, std::atomic<int64_t>& spin_ns) {

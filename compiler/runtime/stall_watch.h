@@ -19,6 +19,32 @@ namespace burnish {
 // more when the thread has ended.
 clockid_t ThreadClock();
 
+// What a thread knows that has spun to its end, looked at the others, and waits still.
+struct WaitState {
+  int64_t waited_ns = 0;
+  bool others_run = false;   // None of them lacks a CPU, and this thread has one to itself.
+  bool shares_cpu = false;   // With a thread of the region, by a loan,
+  int64_t loan_left_ns = 0;  // which lasts so much longer; may be over.
+  int nap_count = 0;         // Since it slept first.
+};
+
+struct NextWait {
+  // Where all others run nobody lacks this CPU, and a sleep costs more than the wait: the sleeper
+  // comes back after 40 µs on a quiet virtual machine and after 0.2 to 0.6 ms on a busy host, late
+  // for the next barrier, at which the others sleep in their turn. So who waits spins on for so
+  // long, four times that, and looks again as often as others could lose their CPUs. Longer waits
+  // are for steps that few threads work at.
+  static constexpr int64_t kSpinOnNs = 2'000'000, kLookAgainNs = 50'000;
+  // Between looks after that, doubled each time.
+  static constexpr int64_t kFirstNapNs = 150'000, kLongestNapNs = 5'000'000;
+
+  bool spins = false;  // Else it sleeps, for at most:
+  int64_t ns = 0;
+};
+
+// The policy of a wait, apart from lending: a pure function.
+NextWait NextWaitOf(const WaitState& state);
+
 // Threads have their numbers in the region. Where nobody waits for long it costs each of them a
 // store a region.
 class StallWatch {
@@ -74,8 +100,9 @@ class StallWatch {
     int loan_count = 0;  // Of this region, as a victim.
   };
 
-  // Lends this thread's CPU to the first other one that does not run.
-  void Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
+  // Lends this thread's CPU to the first other one that does not run. True: there is none, and this
+  // thread has a CPU to itself.
+  bool Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
             std::atomic<int64_t>& spin_ns);
   bool MayBeStalled(int number, int self, int64_t now_ns, int64_t waited_ns) const;
   bool Lend(int victim, int self, std::atomic<int64_t>& spin_ns);
