@@ -15,7 +15,8 @@ enum class FaultKind {
   kKillTracker,      // And starts it again after `duration`, with nothing of what it knew.
   kKillWorker,       // Likewise; `level` > 0.5: its host goes with it, so that no call breaks.
   kKillTuner,        // Likewise; `level`: at which of its next writes it dies.
-  kTwinWorker,       // A second process under the worker's id; the first lives on.
+  kTwinWorker,       // A second process under the worker's id, and a third if `level` > 0.5; the
+                     // first lives on.
   kStopWorker,       // SIGSTOP: does nothing for `duration`, then goes on where it was.
   kLeave,            // The worker wants to go, and comes back after `duration`.
   kDrain,            // An operator drains the worker for `duration`.
@@ -31,12 +32,16 @@ enum class FaultKind {
   kFlappingWorker,   // Its process dies and starts again every second or so.
   kLyingWorker,      // A share `level` of what it says is made up. Of one worker of a run only:
                      // what two say alike is believed, as it has to be.
+  kWaitingWorker,    // What it executes waits for others on its host.
+  kHastyTracker,     // It looks at its clock, and answers calls that hang, at any time.
+  kRogueWorker,      // Somebody under a worker id of its own says whatever the protocol allows.
+  kRogueTuner,       // Likewise as a tuner.
   kClockStep,        // The node's date jumps by `duration` (with its sign) and stays there.
   kDiskFull,         // The tuner's stores refuse to write.
   kDiskSlow,         // The tuner's stores take seconds.
   kForgetArtifacts,  // The content store has lost everything.
 };
-inline constexpr int kFaultKindCount = 22;
+inline constexpr int kFaultKindCount = 26;
 
 struct Fault {
   FaultKind kind = FaultKind::kKillTracker;

@@ -55,11 +55,19 @@ class JobTuner : public SimTuner {
   std::vector<std::string> order_;
   size_t submitted_ = 0;  // Of `order_`, in any life.
   std::set<std::string> cancelled_;
+  std::set<std::string> cancelled_studies_;
   // The disk.
   std::set<std::string> recorded_;
   bool is_full_ = false;
   bool is_slow_ = false;
 };
+
+// What only some slots can do (Simulation::MakeWorker).
+void Specialise(Rng& rng, JobSpec& job) {
+  if (rng.Below(4) == 0) job.labels["isa"] = "wide";
+  if (rng.Below(6) == 0) job.labels["memory"] = "much";
+  if (job.kind == JobKind::kRun) job.device_key = rng.Below(3) == 0 ? "gpu" : "cpu";
+}
 
 JobTuner::JobTuner(const TunerWorld& world, const JobTunerOptions& options)
     : world_(world),
@@ -78,6 +86,13 @@ JobTuner::JobTuner(const TunerWorld& world, const JobTunerOptions& options)
                  .timeout = rng_.Below(3) == 0 ? absl::Seconds(5) : absl::Seconds(40),
                  .payload = absl::StrCat(
                      "plain ", is_killer ? (i % 2 == 0 ? "killer " : "poison ") : "", id)};
+    JobSpec& job = jobs_[id];
+    job.payload.append(static_cast<size_t>(rng_.Below(4) == 0 ? rng_.Between(0, 200) : 0), ' ');
+    if (options.has_studies && rng_.Below(2) == 0) job.study += "/other";
+    if (options.has_labels) Specialise(rng_, job);
+    if (options.worker_count > 0 && rng_.Below(10) == 0) {
+      job.avoid_workers.push_back(absl::StrCat("worker", rng_.Below(options.worker_count)));
+    }
     order_.push_back(id);
   }
 }
@@ -91,6 +106,7 @@ void JobTuner::Start() {
           .tuner_id = world_.id,
           .node = world_.node,
           .bug = world_.bug,
+          .limits = world_.limits,
           .is_safe = [this](const std::string& id) { return recorded_.contains(id); },
           .on_results = [this] { In(absl::Milliseconds(5), &JobTuner::TakeResults); }});
   // It may collect before it has said what it still waits for.
@@ -127,6 +143,14 @@ void JobTuner::SubmitMore() {
       if (client_ == nullptr || life != life_ || recorded_.contains(id)) return;
       if (jobs_.contains(id)) cancelled_.insert(id);
       client_->Cancel({id}, "").IgnoreError();
+    });
+  }
+  if (options_.cancels && rng_.Below(6) == 0) {
+    const std::string study = batch[0].study;
+    world_.loop->At(absl::Milliseconds(rng_.Between(0, 2000)), [this, study, life = life_] {
+      if (client_ == nullptr || life != life_) return;
+      cancelled_studies_.insert(study);
+      client_->Cancel({}, study).IgnoreError();
     });
   }
   client_->Submit(std::move(batch), /*resubmission=*/false).IgnoreError();
@@ -171,7 +195,8 @@ void JobTuner::CheckOutcome(const JobSpec& job, const JobOutcome& outcome) {
   }
   const auto* failure = std::get_if<Failure>(&outcome);
   if (failure == nullptr) return world_.verdict->Fail("a worker's fault is no result", job.id);
-  if (failure->kind == FailureKind::kCancelled && !cancelled_.contains(job.id)) {
+  if (failure->kind == FailureKind::kCancelled && !cancelled_.contains(job.id) &&
+      !cancelled_studies_.contains(job.study)) {
     world_.verdict->Fail("only what its tuner cancels is cancelled", job.id);
   }
 }

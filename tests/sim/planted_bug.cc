@@ -112,8 +112,8 @@ Collected SuspectTracker::Collect(absl::Time now, CollectRequest request) {
   return collected;
 }
 
-void SuspectTracker::Cancel(absl::Time now, const std::string& tuner_id,
-                            const std::vector<std::string>& ids) {
+int64_t SuspectTracker::Cancel(absl::Time now, const std::string& tuner_id,
+                               const std::vector<std::string>& ids, const std::string& study) {
   std::vector<std::string> told = ids;
   if (bug_ == Bug::kCancelIgnored) {
     for (const WorkerStatus& worker : core_.ListWorkers(now)) {
@@ -122,7 +122,7 @@ void SuspectTracker::Cancel(absl::Time now, const std::string& tuner_id,
       }
     }
   }
-  core_.Cancel(now, tuner_id, told, "");
+  return core_.Cancel(now, tuner_id, told, bug_ == Bug::kCancelIgnored ? "" : study);
 }
 
 bool SuspectTracker::HasAliases() const {

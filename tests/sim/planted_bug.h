@@ -80,7 +80,8 @@ class SuspectTracker {
   absl::StatusOr<int64_t> Submit(absl::Time now, const std::string& tuner_id,
                                  std::vector<JobSpec> jobs, bool resubmission);
   Collected Collect(absl::Time now, CollectRequest request);
-  void Cancel(absl::Time now, const std::string& tuner_id, const std::vector<std::string>& ids);
+  int64_t Cancel(absl::Time now, const std::string& tuner_id, const std::vector<std::string>& ids,
+                 const std::string& study);
   absl::StatusOr<SyncReply> Synchronize(absl::Time now, WorkerReport report);
   std::optional<WorkerOrders> OrdersFor(absl::Time now, const std::string& id, int64_t sequence);
   void CallBroke(absl::Time now, const std::string& worker_id, int64_t sequence);
@@ -135,12 +136,13 @@ class SuspectTracker {
 // ClientCore, with a bug.
 class SuspectClient {
  public:
-  SuspectClient(const std::string& tuner_id, Bug bug) : bug_(bug), core_(tuner_id) {}
+  SuspectClient(const std::string& tuner_id, const ClientLimits& limits, Bug bug)
+      : bug_(bug), core_(tuner_id, limits) {}
 
   std::vector<ResultEntry> Add(std::vector<JobSpec> jobs, bool resubmission);
   void AllResubmitted() { core_.AllResubmitted(); }
-  std::vector<ResultEntry> TakeBack(const std::vector<std::string>& ids) {
-    return core_.TakeBack(ids, "");
+  std::vector<ResultEntry> TakeBack(const std::vector<std::string>& ids, const std::string& study) {
+    return core_.TakeBack(ids, study);
   }
   std::optional<SubmitBatch> NextBatch();
   void BatchTaken(int64_t session);
@@ -166,8 +168,10 @@ class SuspectAgent {
   WorkerReport MakeReport();
   std::vector<SlotAction> Apply(WorkerOrders orders);
   void Finished(int slot_index, JobOutcome outcome);
+  void SetWaiting(int slot_index, bool waiting) { core_.SetWaiting(slot_index, waiting); }
   void Leave() { core_.Leave(); }
   bool has_news() const { return core_.has_news(); }
+  bool draining() const { return core_.draining(); }
   bool IsEmpty() const { return core_.IsEmpty(); }
 
  private:

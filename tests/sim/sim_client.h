@@ -26,6 +26,7 @@ class SimClient : public JobClient {
     std::string tuner_id = "";
     int node = 0;
     Bug bug = Bug::kNone;
+    ClientLimits limits = {};
     // Whether a job's result is on the tuner's disk, or nobody will ever ask for it.
     std::function<bool(const std::string&)> is_safe = nullptr;
     std::function<void()> on_results = nullptr;  // There are some to collect.

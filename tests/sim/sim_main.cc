@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "tests/sim/planted_bug.h"
 #include "tests/sim/simulation.h"
 
@@ -19,11 +20,13 @@ int Main(int argc, char** argv) {
   int thread_count = static_cast<int>(std::thread::hardware_concurrency());
   int64_t failures_max = 5;
   std::string bug_name;
+  bool is_brief = false;
   CLI::App app("Simulates the farm, one run a seed. Exit code 1: a promise was broken.");
   app.add_option("--seed", first, "the first seed");
   app.add_option("--seeds", count, "how many, one after the other");
   app.add_option("--threads", thread_count, "runs side by side");
   app.add_option("--failures", failures_max, "stops after so many");
+  app.add_flag("--brief", is_brief, "only the seed and the promise of what fails");
   app.add_option("--bug", bug_name, "plants a bug: see planted_bug.cc for the names");
   CLI11_PARSE(app, argc, argv);
   Bug bug = Bug::kNone;
@@ -48,7 +51,8 @@ int Main(int argc, char** argv) {
       const int64_t done = ++done_count;
       if (!result.ok()) {
         ++failure_count;
-        const std::string text = Explain(seed, bug, result);
+        const std::string text = is_brief ? absl::StrCat("seed ", seed, ": ", result.promise, "\n")
+                                          : Explain(seed, bug, result);
         const std::lock_guard lock(output);
         std::cout << text << std::flush;
       }

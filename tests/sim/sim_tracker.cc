@@ -51,7 +51,9 @@ void SimTracker::Synchronize(const WorkerReport& report, OrdersReply reply) {
       worker_calls_.erase(old);
     }
     if (answer->urgent) {
-      if (answer->admitted) model_->Ordered(loop_->now(), report.worker_id, answer->orders);
+      if (answer->admitted) {
+        model_->Ordered(loop_->now(), StatusOf(report.worker_id), answer->orders);
+      }
       reply(answer->orders);
     } else {
       worker_calls_[report.worker_id] = {report.incarnation, report.sequence, std::move(reply)};
@@ -76,7 +78,7 @@ void SimTracker::AnswerWorker(const std::string& id) {
   const std::optional<WorkerOrders> orders =
       core_->OrdersFor(loop_->now(), id, call.mapped().sequence);
   if (!orders.has_value()) return call.mapped().reply(absl::AbortedError("a newer call came"));
-  model_->Ordered(loop_->now(), id, *orders);
+  model_->Ordered(loop_->now(), StatusOf(id), *orders);
   call.mapped().reply(*orders);
 }
 
@@ -123,10 +125,11 @@ void SimTracker::AnswerTuner(const std::string& id) {
   call.mapped().reply(collected);
 }
 
-absl::Status SimTracker::Cancel(const std::string& tuner_id, const std::vector<std::string>& ids) {
+absl::Status SimTracker::Cancel(const std::string& tuner_id, const std::vector<std::string>& ids,
+                                const std::string& study) {
   if (!is_alive()) return absl::UnavailableError("no tracker");
-  core_->Cancel(loop_->now(), tuner_id, ids);
-  model_->Cancelled(loop_->now(), tuner_id, ids);
+  const int64_t count = core_->Cancel(loop_->now(), tuner_id, ids, study);
+  model_->Cancelled(loop_->now(), tuner_id, ids, study, count);
   After();
   return absl::OkStatus();
 }
@@ -156,6 +159,7 @@ absl::Status SimTracker::PutArtifact(const std::string& worker_id, int64_t incar
                                      const std::string& bytes) {
   if (!is_alive()) return absl::UnavailableError("no tracker");
   const absl::Status status = core_->CheckBuildLease(loop_->now(), worker_id, incarnation, lease);
+  model_->Delivered(loop_->now(), worker_id, incarnation, lease, status);
   if (status.ok()) artifacts_->Put(sha256, bytes);
   return status;
 }
@@ -164,19 +168,51 @@ void SimTracker::ForgetArtifacts() {
   if (is_alive()) artifacts_ = std::make_unique<ContentStore>(kArtifactBytesMax);
 }
 
+WorkerStatus SimTracker::StatusOf(const std::string& worker_id) const {
+  for (WorkerStatus& status : core_->ListWorkers(loop_->now())) {
+    if (status.worker_id == worker_id) return std::move(status);
+  }
+  verdict_->Fail("a worker is shown as it is", worker_id);
+  return {.worker_id = worker_id};
+}
+
+// What is allowed at any time, and changes nothing.
+void SimTracker::Hurry() {
+  ++hurry_count_;
+  if (hurry_count_ % 3 == 0) {
+    core_->Tick(loop_->now());
+    model_->Observe(loop_->now(), View());
+  }
+  if (hurry_count_ % 5 == 0 && !worker_calls_.empty()) {
+    AnswerWorker(std::string(worker_calls_.begin()->first));
+  }
+  if (hurry_count_ % 7 == 0 && !tuner_calls_.empty()) {
+    AnswerTuner(std::string(tuner_calls_.begin()->first));
+  }
+}
+
 void SimTracker::After() {
   if (!is_alive()) return;
   // First, so that a result is known to be right before it goes out.
-  model_->Observe(loop_->now(), View());
+  TrackerView view = View();
+  model_->Observe(loop_->now(), view);
+  if (is_hasty_) {
+    Hurry();
+    view = View();
+    model_->Observe(loop_->now(), view);
+  }
   // An answer to one may give another something to hear.
-  for (bool any = true; any;) {
+  while (true) {
     const std::vector<std::string> workers = core_->TakeReadyWorkers();
     const std::vector<std::string> tuners = core_->TakeReadyTuners();
     for (const std::string& id : workers) AnswerWorker(id);
     for (const std::string& id : tuners) AnswerTuner(id);
-    any = !workers.empty() || !tuners.empty();
+    if (workers.empty() && tuners.empty()) break;
+    // What a tuner acknowledges it acknowledges again with the answer.
+    view = View();
+    model_->Observe(loop_->now(), view);
   }
-  model_->CheckNobodyWaits(loop_->now(), View());
+  model_->CheckNobodyWaits(loop_->now(), view);
   ArmTimer();
 }
 

@@ -37,7 +37,8 @@ class SimTracker {
   absl::StatusOr<int64_t> Submit(const std::string& tuner_id, const std::vector<JobSpec>& jobs,
                                  bool resubmission);
   void Collect(const CollectRequest& request, CollectReply reply);
-  absl::Status Cancel(const std::string& tuner_id, const std::vector<std::string>& ids);
+  absl::Status Cancel(const std::string& tuner_id, const std::vector<std::string>& ids,
+                      const std::string& study);
   void Drain(const std::string& worker_id, bool undo);
   // The connection that the call came over is gone.
   void BreakWorkerCall(const std::string& worker_id, int64_t incarnation);
@@ -46,6 +47,13 @@ class SimTracker {
   // As the service's: only from the worker that has the build's lease.
   absl::Status PutArtifact(const std::string& worker_id, int64_t incarnation, const Lease& lease,
                            const std::string& sha256, const std::string& bytes);
+  // Whose word is not to be held against the tracker.
+  void NoteLiar(const std::string& worker_id) { model_->NoteLiar(worker_id); }
+  bool KnowsJobOf(const std::string& job_id, const std::string& tuner_id) const {
+    return is_alive() && model_->IsJobOf(job_id, tuner_id);
+  }
+  // It looks at its clock and wakes those who wait more often than it has to.
+  void set_hasty(bool hasty) { is_hasty_ = hasty; }
   // Null: the tracker is away.
   ContentStore* artifacts() { return is_alive() ? artifacts_.get() : nullptr; }
   void ForgetArtifacts();
@@ -70,6 +78,8 @@ class SimTracker {
   void AnswerTuner(const std::string& id);
   // The core may have something to say to others.
   void After();
+  void Hurry();
+  WorkerStatus StatusOf(const std::string& worker_id) const;
   TrackerView View() const;
   void ArmTimer();
 
@@ -81,6 +91,8 @@ class SimTracker {
   std::unique_ptr<SuspectTracker> core_;
   std::unique_ptr<ContentStore> artifacts_;
   int64_t life_ = 0;
+  bool is_hasty_ = false;
+  int64_t hurry_count_ = 0;
   absl::Time next_tick_ = absl::InfiniteFuture();
   int64_t call_count_ = 0;
   std::map<std::string, WorkerCall> worker_calls_;

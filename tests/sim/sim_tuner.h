@@ -25,6 +25,7 @@ struct TunerWorld {
   std::string id = "";
   int node = 0;
   Bug bug = Bug::kNone;
+  ClientLimits limits = {};
 };
 
 class SimTuner {
@@ -50,6 +51,9 @@ struct JobTunerOptions {
   bool one_priority = true;
   bool has_killers = false;
   bool cancels = false;
+  bool has_labels = false;   // Of slots and jobs, with device keys.
+  bool has_studies = false;  // Two.
+  int worker_count = 0;      // Some jobs doubt one of them.
   int batch_size_max = 7;
 };
 

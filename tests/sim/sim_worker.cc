@@ -77,6 +77,25 @@ void SimWorker::Start() {
   In(process, absl::Milliseconds(rng_.Between(0, 100)), [this, process] { Pump(process); });
 }
 
+void SimWorker::set_lying(double share) {
+  lying_share_ = share;
+  tracker_->NoteLiar(options_.id);
+}
+
+void SimWorker::set_waiting(bool waiting) {
+  is_waiting_ = waiting;
+  for (const ProcessPtr& process : processes_) {
+    for (size_t i = 0; i < process->slots.size(); ++i) {
+      Execution& slot = process->slots[i];
+      if (!slot.job.has_value() || slot.waiting == waiting) continue;
+      slot.waiting = waiting;
+      process->has_news = true;
+      process->agent->SetWaiting(static_cast<int>(i), waiting);
+    }
+    Pump(process);
+  }
+}
+
 void SimWorker::Kill(bool breaks_calls) {
   for (const ProcessPtr& process : processes_) {
     if (!process->alive) continue;
@@ -103,7 +122,7 @@ void SimWorker::Stop(absl::Duration duration) {
 
 void SimWorker::Leave() {
   for (const ProcessPtr& process : processes_) {
-    process->leaving = true;
+    process->leaving = process->has_news = true;
     process->agent->Leave();
     Pump(process);
   }
@@ -126,6 +145,9 @@ void SimWorker::In(const ProcessPtr& process, absl::Duration delay, std::functio
 }
 
 void SimWorker::Pump(const ProcessPtr& process) {
+  if (process->has_news && !process->agent->has_news()) {
+    verdict_->Fail("a worker says at once what is new", options_.id);
+  }
   while (process->alive) {
     const bool has_work =
         process->calls.empty() || (process->agent->has_news() && process->calls.size() < kCallsMax);
@@ -141,12 +163,15 @@ void SimWorker::Pump(const ProcessPtr& process) {
 
 void SimWorker::BeginCall(const ProcessPtr& process) {
   WorkerReport report = process->agent->MakeReport();
+  CheckReport(process, report);
   process->last_sequence = report.sequence;
+  process->has_news = false;
   CheckHeld(process, report);
   // Several at once: most are of jobs that have a result by now.
   for (int i = 0; i < kLiesPerReport; ++i) {
     if (lying_share_ > 0 && rng_.Uniform() < lying_share_) LieIn(report);
   }
+  if (lying_share_ > 0) OfferLies(*process);
   const int64_t call = ++process->call_count;
   process->calls.insert(call);
   const auto ended = [this, process, call,
@@ -161,6 +186,53 @@ void SimWorker::BeginCall(const ProcessPtr& process) {
   });
   In(process, kCallTimeout, [this, process, call, sequence = report.sequence] {
     CallEnded(process, call, sequence, absl::DeadlineExceededError("no answer"));
+  });
+}
+
+void SimWorker::CheckReport(const ProcessPtr& process, const WorkerReport& report) {
+  if (report.worker_id != options_.id || report.host != options_.id ||
+      report.incarnation != process->incarnation || report.epoch != process->epoch ||
+      report.sequence <= process->last_sequence || report.leaving != process->leaving ||
+      report.slots.size() != process->slots.size()) {
+    verdict_->Fail("a report is of its worker as it is", options_.id);
+    return;
+  }
+  const bool is_empty = std::all_of(
+      process->slots.begin(), process->slots.end(),
+      [](const Execution& slot) { return !slot.job.has_value() && slot.outcomes.empty(); });
+  if (process->agent->IsEmpty() != is_empty) {
+    verdict_->Fail("a worker knows whether it is done", options_.id);
+  }
+  for (size_t i = 0; i < report.slots.size(); ++i) {
+    const SlotReport& said = report.slots[i];
+    const Execution& slot = process->slots[i];
+    const std::optional<Lease> executing = slot.job.has_value() ? slot.lease : std::nullopt;
+    bool is_right = said.info == options_.slots[i] && said.executing == executing &&
+                    said.cancelling == (executing.has_value() && slot.cancelling) &&
+                    said.waiting == (executing.has_value() && slot.waiting) &&
+                    said.results.size() == slot.outcomes.size();
+    for (size_t k = 0; k < said.results.size() && is_right; ++k) {
+      const std::optional<JobOutcome>& outcome = said.results[k].outcome;
+      is_right = said.results[k].lease == slot.outcomes[k].lease &&
+                 outcome.has_value() != slot.outcomes[k].tracker_has_it &&
+                 (!outcome.has_value() || *outcome == slot.outcomes[k].outcome);
+    }
+    if (!is_right) {
+      verdict_->Fail("a report is of its worker as it is",
+                     absl::StrCat(options_.id, " slot ", i, ": ", said.results.size(), " of ",
+                                  slot.outcomes.size(), " results"));
+    }
+  }
+}
+
+void SimWorker::OfferLies(const Process& process) {
+  const auto& begun = world_->begun_in_order;
+  if (begun.empty() || rng_.Below(4) != 0) return;
+  Lease lease = begun[begun.size() - 1 - rng_.Below(std::min<uint64_t>(begun.size(), 12))].second;
+  if (rng_.Below(4) == 0) lease.epoch += rng_.Between(-3, 3);
+  const int64_t incarnation = process.incarnation - (rng_.Below(4) == 0 ? 1 : 0);
+  network_->ToTracker(options_.node, [this, lease, incarnation] {
+    tracker_->PutArtifact(options_.id, incarnation, lease, Sha256Bytes(kLie), kLie).IgnoreError();
   });
 }
 
@@ -236,22 +308,20 @@ void SimWorker::CarryOut(const ProcessPtr& process, const WorkerOrders& orders) 
   std::vector<std::optional<Lease>> before;
   for (const Execution& slot : process->slots) before.push_back(slot.lease);
   const std::vector<SlotAction> actions = process->agent->Apply(orders);
+  CheckActions(process, orders, actions);
   if (!actions.empty() && orders.sequence != process->last_sequence) {
     verdict_->Fail("orders for the past have no effect",
                    absl::StrCat(options_.id, " obeys orders for report ", orders.sequence,
                                 " after report ", process->last_sequence));
   }
-  if (orders.sequence == process->last_sequence) {
-    for (size_t i = 0; i < orders.slots.size() && i < process->held.size(); ++i) {
-      for (const std::string& id : orders.slots[i].discard) process->held[i].erase(id);
-    }
-  }
+  if (orders.sequence == process->last_sequence) NoteResults(*process, orders);
   for (const SlotAction& action : actions) {
     if (action.kind == SlotAction::Kind::kStart) {
       Begin(process, action.slot_index, action.job,
             orders.slots[action.slot_index].lease.value_or(Lease()));
       continue;
     }
+    process->slots[action.slot_index].cancelling = process->has_news = true;
     if (const std::optional<Lease>& lease = before[action.slot_index]; lease.has_value()) {
       process->cancelled.insert({lease->job_id, lease->epoch});
     }
@@ -262,6 +332,58 @@ void SimWorker::CarryOut(const ProcessPtr& process, const WorkerOrders& orders) 
            End(process, i);
          }
        });
+  }
+}
+
+void SimWorker::CheckActions(const ProcessPtr& process, const WorkerOrders& orders,
+                             const std::vector<SlotAction>& actions) {
+  process->epoch = std::max(process->epoch, orders.epoch);
+  if (orders.sequence != process->last_sequence || orders.slots.size() != process->slots.size()) {
+    return;  // CarryOut says that there is nothing to do.
+  }
+  if (orders.draining != process->agent->draining()) {
+    verdict_->Fail("a worker knows that it is drained", options_.id);
+  }
+  size_t count = 0;
+  for (size_t i = 0; i < process->slots.size(); ++i) {
+    const Execution& slot = process->slots[i];
+    const SlotOrders& wanted = orders.slots[i];
+    process->has_news |=
+        std::any_of(slot.outcomes.begin(), slot.outcomes.end(), [&](const auto& outcome) {
+          const std::vector<std::string>& send = wanted.send;
+          return std::find(send.begin(), send.end(), outcome.lease.job_id) != send.end() &&
+                 std::find(wanted.discard.begin(), wanted.discard.end(), outcome.lease.job_id) ==
+                     wanted.discard.end();
+        });
+    const bool must_stop = slot.job.has_value() && wanted.lease != slot.lease && !slot.cancelling;
+    const bool must_start =
+        !slot.job.has_value() && wanted.lease.has_value() && wanted.job.has_value();
+    if (!must_stop && !must_start) continue;
+    const auto kind = must_stop ? SlotAction::Kind::kCancel : SlotAction::Kind::kStart;
+    const bool is_right =
+        count < actions.size() && actions[count].kind == kind &&
+        actions[count].slot_index == static_cast<int>(i) &&
+        (must_stop || (actions[count].job == *wanted.job && actions[count].lease == *wanted.lease));
+    if (!is_right) verdict_->Fail("orders are obeyed", absl::StrCat(options_.id, " slot ", i));
+    ++count;
+  }
+  if (count != actions.size()) verdict_->Fail("orders are obeyed", options_.id);
+}
+
+void SimWorker::NoteResults(Process& process, const WorkerOrders& orders) {
+  const auto has = [](const std::vector<std::string>& ids, const Outcome& outcome) {
+    return std::find(ids.begin(), ids.end(), outcome.lease.job_id) != ids.end();
+  };
+  for (size_t i = 0; i < orders.slots.size() && i < process.slots.size(); ++i) {
+    for (Outcome& outcome : process.slots[i].outcomes) {
+      outcome.tracker_has_it |= has(orders.slots[i].received, outcome);
+      outcome.tracker_has_it &= !has(orders.slots[i].send, outcome);
+    }
+    for (const std::string& id : orders.slots[i].discard) {
+      if (i < process.held.size()) process.held[i].erase(id);
+      std::erase_if(process.slots[i].outcomes,
+                    [&](const auto& outcome) { return outcome.lease.job_id == id; });
+    }
   }
 }
 
@@ -278,6 +400,12 @@ void SimWorker::Begin(const ProcessPtr& process, int slot_index, const JobSpec& 
   slot.job = job;
   slot.lease = lease;
   slot.put_until = absl::InfiniteFuture();
+  slot.cancelling = slot.waiting = false;
+  process->has_news = true;
+  if (is_waiting_) {
+    slot.waiting = true;
+    process->agent->SetWaiting(slot_index, true);
+  }
   const int64_t number = ++slot.number;
   int64_t duration_ms = rng_.Between(0, 9) == 0 ? rng_.Between(500, 6000) : rng_.Between(0, 400);
   if (is_slow_) duration_ms = rng_.Between(1000, 60000);
@@ -308,6 +436,8 @@ void SimWorker::End(const ProcessPtr& process, int slot_index) {
     loop_->At(absl::Milliseconds(rng_.Between(100, 1000)), [this] { Start(); });
     return;
   }
+  if (!slot.cancelling) slot.outcomes.push_back({*slot.lease, outcome});
+  process->has_news = true;
   process->agent->Finished(slot_index, std::move(outcome));
   Pump(process);
 }

@@ -64,12 +64,22 @@ class SimWorker {
   void set_sick(double share) { sick_share_ = share; }
   void set_slow(bool slow) { is_slow_ = slow; }
   void set_hanging(bool hanging) { is_hanging_ = hanging; }
-  void set_lying(double share) { lying_share_ = share; }
+  void set_lying(double share);
+  // What it executes waits for others on its host.
+  void set_waiting(bool waiting);
 
  private:
+  struct Outcome {
+    Lease lease;
+    JobOutcome outcome;
+    bool tracker_has_it = false;  // As it was told.
+  };
   struct Execution {
     std::optional<JobSpec> job;
-    std::optional<Lease> lease;                     // The last one.
+    std::optional<Lease> lease;  // The last one.
+    bool cancelling = false;
+    bool waiting = false;
+    std::vector<Outcome> outcomes;                  // Of its executions, not discarded yet.
     int64_t number = 0;                             // Which one: an old one's end is ignored.
     absl::Time put_until = absl::InfiniteFuture();  // A build's bytes are offered for so long.
   };
@@ -80,6 +90,8 @@ class SimWorker {
     std::unique_ptr<SuspectAgent> agent;
     std::vector<Execution> slots;
     int64_t last_sequence = 0;
+    int64_t epoch = 0;                        // The highest that it was told.
+    bool has_news = true;                     // That its last report does not say.
     std::vector<std::set<std::string>> held;  // By slot: jobs whose results it may not discard.
     std::set<std::pair<std::string, int64_t>> cancelled;  // Leases that it was told to stop.
     int64_t call_count = 0;
@@ -96,13 +108,20 @@ class SimWorker {
   void BeginCall(const ProcessPtr& process);
   void CallEnded(const ProcessPtr& process, int64_t call, int64_t sequence,
                  const absl::StatusOr<WorkerOrders>& orders);
+  void CheckReport(const ProcessPtr& process, const WorkerReport& report);
   void CheckHeld(const ProcessPtr& process, const WorkerReport& report);
+  // What the agent has to do, by its orders.
+  void CheckActions(const ProcessPtr& process, const WorkerOrders& orders,
+                    const std::vector<SlotAction>& actions);
+  void NoteResults(Process& process, const WorkerOrders& orders);
   void CarryOut(const ProcessPtr& process, const WorkerOrders& orders);
   void Begin(const ProcessPtr& process, int slot, const JobSpec& job, const Lease& lease);
   void End(const ProcessPtr& process, int slot);
   void Exit(const ProcessPtr& process);
   // Adds results of leases that it does not have.
   void LieIn(WorkerReport& report);
+  // Offers bytes under a lease that it need not have.
+  void OfferLies(const Process& process);
   absl::StatusOr<JobOutcome> Execute(const Process& process, const JobSpec& job,
                                      const Lease& lease);
   // What nobody who looks closely takes for the job's result.
@@ -125,6 +144,7 @@ class SimWorker {
   bool is_slow_ = false;
   bool is_hanging_ = false;
   double lying_share_ = 0;
+  bool is_waiting_ = false;
   std::set<std::pair<std::string, int64_t>> lied_of_;  // Leases.
 };
 

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "tests/sim/event_loop.h"
 #include "tests/sim/network.h"
+#include "tests/sim/rogue.h"
 #include "tests/sim/sim_tracker.h"
 #include "tests/sim/sim_tuner.h"
 #include "tests/sim/sim_worker.h"
@@ -27,10 +28,54 @@ struct Cast {
   int job_tuner_count = 0;
   int study_tuner_count = 0;
   bool one_priority = true;
+  bool has_labels = false;
   TrackerOptions tracker = {};
+  ClientLimits client = {};
 
   int tuner_count() const { return job_tuner_count + study_tuner_count; }
 };
+
+// Each of them so short now and then that it passes within a run.
+void ChooseTimes(Rng& rng, TrackerOptions& options) {
+  const auto now_and_then = [&rng](int64_t seconds, absl::Duration& time) {
+    if (rng.Below(3) == 0) time = absl::Seconds(seconds);
+  };
+  now_and_then(6, options.lease_duration);
+  now_and_then(15, options.tuner_timeout);  // Above what a call may take.
+  now_and_then(5, options.orphan_timeout);
+  now_and_then(4, options.waiting_max);
+  now_and_then(2, options.fetch_timeout);
+  now_and_then(20, options.lost_worker_memory);
+  now_and_then(8, options.verdict_timeout);
+  now_and_then(4, options.recovery_period);
+}
+
+// Likewise so low that it is met.
+void ChooseLimits(Rng& rng, Cast& cast) {
+  TrackerOptions& options = cast.tracker;
+  if (rng.Below(3) == 0) options.results_per_reply_max = static_cast<int>(rng.Between(1, 3));
+  if (rng.Below(4) == 0) options.result_bytes_per_reply_max = rng.Between(20, 80);
+  if (rng.Below(4) == 0) options.acknowledged_memory = static_cast<int>(rng.Between(1, 12));
+  if (rng.Below(3) == 0) options.hurried_discards = static_cast<int>(rng.Between(1, 4));
+  if (rng.Below(3) == 0) cast.client.batch_jobs_max = static_cast<size_t>(rng.Between(1, 4));
+  if (rng.Below(4) == 0) cast.client.acknowledgements_per_call = 2;
+  // One place less than those need who mean no good.
+  options.tuners_max = cast.tuner_count() + Rogue::kTunerCount - 1;
+  options.workers_max = cast.worker_count + (rng.Below(2) == 0 ? 0 : 1);
+  // A study keeps the results of its builds until it has its runs'.
+  if (cast.study_tuner_count > 0) return;
+  if (rng.Below(3) == 0) options.results_max = rng.Between(4, 20);
+  if (rng.Below(3) == 0) {
+    options.held_results_max = static_cast<int>(rng.Between(1, 4));
+    // Else what nobody remembers to be acknowledged keeps slots from work for a minute each.
+    options.acknowledged_memory = TrackerOptions().acknowledged_memory;
+  }
+  // Above the largest job and result, below what all have together.
+  if (rng.Below(3) == 0) options.job_bytes_max = rng.Between(800, 1600);
+  if (rng.Below(3) == 0) options.result_bytes_max = rng.Between(400, 1000);
+  if (rng.Below(3) == 0) cast.client.batch_bytes_max = static_cast<size_t>(rng.Between(20, 400));
+  if (rng.Below(4) == 0) options.lanes_max = rng.Between(2, 8);
+}
 
 Cast CastOf(uint64_t seed) {
   Rng rng(RngStream{.seed = seed, .purpose = "cast"});
@@ -47,6 +92,9 @@ Cast CastOf(uint64_t seed) {
   // Small, so that it is full now and then, and smaller than a batch. What is done has room of its
   // own: a trial's build job stays until its run job has a result.
   cast.tracker.jobs_max = rng.Below(3) == 0 ? rng.Between(8, 56) : 1000;
+  cast.has_labels = rng.Below(3) == 0;
+  ChooseTimes(rng, cast.tracker);
+  ChooseLimits(rng, cast);
   return cast;
 }
 
@@ -79,6 +127,7 @@ class Simulation {
   Network network_;
   SimTracker tracker_;
   ExecutorWorld executors_;
+  Rogue rogue_;
   Rng rng_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::vector<std::unique_ptr<SimTuner>> tuners_;
@@ -93,6 +142,7 @@ Simulation::Simulation(uint64_t seed, const std::vector<Fault>& plan, Bug bug)
       network_(&loop_, seed, cast_.worker_count + cast_.tuner_count()),
       tracker_(&loop_, &verdict_, &model_, cast_.tracker, bug),
       executors_{.seed = seed},
+      rogue_(&loop_, &tracker_, &executors_),
       rng_(RngStream{.seed = seed, .purpose = "simulation"}) {
   tracker_.Start();
   for (int i = 0; i < cast_.worker_count; ++i) MakeWorker(i, bug);
@@ -109,6 +159,16 @@ void Simulation::MakeWorker(int index, Bug bug) {
   if (index == 0 || options.slots.empty() || rng_.Below(2) == 0) {
     options.slots.push_back({.kind = JobKind::kRun});
   }
+  if (cast_.has_labels) {
+    for (SlotInfo& slot : options.slots) {
+      if (index == 0 || rng_.Below(2) == 0) slot.labels["isa"] = "wide";
+      if (index == 0 || rng_.Below(2) == 0) slot.labels["memory"] = "much";
+      if (index > 0 && rng_.Below(4) == 0) slot.labels["isa"] = "narrow";
+      // The first one's are empty: any.
+      if (index > 0 && slot.kind == JobKind::kRun) slot.device_keys.push_back("cpu");
+      if (index > 0 && rng_.Below(4) == 0) slot.device_keys = {"abacus", "gpu"};
+    }
+  }
   auto worker =
       std::make_unique<SimWorker>(&loop_, &network_, &tracker_, &verdict_, &executors_, options);
   worker->Start();
@@ -123,13 +183,17 @@ void Simulation::MakeTuner(int index, Bug bug) {
                          .seed = seed_ * 8 + index,
                          .id = absl::StrCat("tuner", index),
                          .node = cast_.worker_count + index,
-                         .bug = bug};
+                         .bug = bug,
+                         .limits = cast_.client};
   std::unique_ptr<SimTuner> tuner;
   if (index < cast_.job_tuner_count) {
     tuner = MakeJobTuner(world, {.job_count = static_cast<int>(rng_.Between(5, 50)),
                                  .one_priority = cast_.one_priority,
                                  .has_killers = seed_ % 4 == 1,
-                                 .cancels = rng_.Below(3) == 0,
+                                 .cancels = rng_.Below(2) == 0,
+                                 .has_labels = cast_.has_labels,
+                                 .has_studies = rng_.Below(2) == 0,
+                                 .worker_count = rng_.Below(3) == 0 ? cast_.worker_count : 0,
                                  .batch_size_max = rng_.Below(4) == 0 ? 50 : 7});
   } else {
     TunerWorld same_truth = world;
@@ -150,6 +214,13 @@ void Simulation::Apply(const Fault& fault) {
       return After(fault, [this] { tracker_.Start(); });
     case FaultKind::kForgetArtifacts:
       return tracker_.ForgetArtifacts();
+    case FaultKind::kHastyTracker:
+      tracker_.set_hasty(true);
+      return After(fault, [this] { tracker_.set_hasty(false); });
+    case FaultKind::kRogueWorker:
+      return rogue_.ActAsWorkerUntil(loop_.now() + fault.duration);
+    case FaultKind::kRogueTuner:
+      return rogue_.ActAsTunerUntil(loop_.now() + fault.duration);
     case FaultKind::kPartition:
     case FaultKind::kPartitionToNode:
     case FaultKind::kPartitionFrom:
@@ -194,7 +265,11 @@ void Simulation::ApplyToWorker(const Fault& fault, SimWorker& worker) {
       worker.Kill(/*breaks_calls=*/fault.level < 0.5);
       return After(fault, [&worker] { worker.StartIfDead(); });
     case FaultKind::kTwinWorker:
+      if (fault.level > 0.5) worker.Start();
       return worker.Start();
+    case FaultKind::kWaitingWorker:
+      worker.set_waiting(true);
+      return After(fault, [&worker] { worker.set_waiting(false); });
     case FaultKind::kStopWorker:
       return worker.Stop(fault.duration);
     case FaultKind::kLeave:

@@ -128,6 +128,7 @@ StudyTuner::Process::Process(StudyTuner* tuner, int64_t life)
              {.tuner_id = tuner->world_.id,
               .node = tuner->world_.node,
               .bug = tuner->world_.bug,
+              .limits = tuner->world_.limits,
               .is_safe = [tuner](const std::string& id) { return tuner->IsSafe(id); },
               .on_results = [tuner] { tuner->StepSoon(); }}),
       inner({.client = &client,

@@ -43,12 +43,25 @@ class TrackerModel {
                  bool resubmission, const absl::StatusOr<int64_t>& session);
   void Collecting(absl::Time now, const CollectRequest& request);
   void WasCollected(const CollectRequest& request, const Collected& collected);
-  void Cancelled(absl::Time now, const std::string& tuner, const std::vector<std::string>& ids);
+  // `count`: how many the tracker says that it has ended.
+  void Cancelled(absl::Time now, const std::string& tuner, const std::vector<std::string>& ids,
+                 const std::string& study, int64_t count);
   void Drained(const std::string& worker, bool undo);
   void Reported(absl::Time now, const WorkerReport& report,
                 const absl::StatusOr<SyncReply>& answer);
   void CallBroke(absl::Time now, const std::string& worker, int64_t sequence);
-  void Ordered(absl::Time now, const std::string& worker, const WorkerOrders& orders);
+  // `status`: the worker's, as the orders went out.
+  void Ordered(absl::Time now, const WorkerStatus& status, const WorkerOrders& orders);
+  // Whether bytes that a worker says it has built under `lease` are taken.
+  void Delivered(absl::Time now, const std::string& worker, int64_t incarnation, const Lease& lease,
+                 const absl::Status& answer);
+  // What it says from now on need not agree with what it said before.
+  void NoteLiar(const std::string& worker) { liars_.insert(worker); }
+  // Of a tuner, and not yet acknowledged by it.
+  bool IsJobOf(const std::string& job_id, const std::string& tuner) const {
+    const auto job = jobs_.find(job_id);
+    return job != jobs_.end() && job->second.tuner == tuner;
+  }
   // After any of the above, or a tick: what has changed inside. Calls that hang are not looked at.
   void Observe(absl::Time now, const TrackerView& view);
   // After whoever had to be told something was told.
@@ -70,14 +83,15 @@ class TrackerModel {
     JobSpec spec;
     std::string tuner;
     uint64_t order = 0;
-    bool held_back = false;    // Submitted again, in the recovery period.
-    bool from_before = false;  // Submitted again: others may have given it out.
-    std::set<int64_t> issued;  // Epochs of its leases.
+    bool held_back = false;                 // Submitted again, in the recovery period.
+    bool from_before = false;               // Submitted again: others may have given it out.
+    std::map<int64_t, std::string> issued;  // Epochs of its leases, and to which workers.
     bool done = false;
     JobOutcome outcome;
     std::string source;  // Worker, of the outcome; empty: the tracker.
     int64_t source_epoch = 0;
-    int64_t number = 0;   // Of the result, as it was last collected; 0: never.
+    int64_t number = 0;  // Of the result, as it was last collected; 0: never.
+    int32_t attempts = 0;
     bool unsure = false;  // It or another was given up: nobody but its result will say which.
     std::vector<Loss> losses;
     std::map<int64_t, std::string> deaths;  // Of processes that executed it, by lease: whose.
@@ -92,6 +106,11 @@ class TrackerModel {
     int64_t incarnation = 0;
     int slot = 0;
   };
+  struct Doubtful {
+    std::string worker;
+    int slot = 0;
+    HeldResult result;
+  };
   struct Holding {
     std::string worker;
     int slot = 0;
@@ -102,11 +121,23 @@ class TrackerModel {
     bool unclaimed = false;  // No tuner had submitted the job when it was last looked at.
     bool is_copy = false;    // It was given beside another one.
     bool copied = false;     // Another was given beside it, since its worker fell silent.
+    // It waits for others on its host since then, and did so for this long before.
+    absl::Time waiting_since = absl::InfiniteFuture();
+    absl::Duration waited = absl::ZeroDuration();
+
+    bool IsSame(const Holding& other) const {
+      return lease == other.lease && incarnation == other.incarnation;
+    }
   };
   struct Slot {
     SlotReport last;
     int fault_streak = 0;
+    int64_t done_count = 0;
+    int64_t fault_count = 0;
     absl::Time paused_until = absl::InfinitePast();
+    std::map<std::string, absl::Time> held_since;  // By lease, as text.
+    // Likewise: once a fault, always one, as long as each report has it.
+    std::map<std::string, bool> held_fault;
   };
   struct Worker {
     int64_t incarnation = 0;
@@ -119,9 +150,12 @@ class TrackerModel {
     absl::Time closed_at = absl::InfiniteFuture();    // Its call broke.
     int64_t done_count = 0;
     std::deque<std::pair<std::string, bool>> ends;  // Of leases: the job, and whether it was lost.
+    std::string host;
+    std::optional<CalibrationRow> calibration;
     bool leaving = false;
     bool was_leaving = false;  // The process before this one.
     bool drained = false;
+    bool told_drained = false;
     bool restarted_now = false;  // By the event that is checked.
     bool lost = false;
     std::map<int64_t, std::vector<SlotReport>> reports;  // By sequence: what orders may answer.
@@ -133,20 +167,43 @@ class TrackerModel {
     int passed_over = 0;  // Jobs of others since its last one.
     int bands_max = 0;    // So many priorities had jobs at once meanwhile.
   };
-  using Demand = std::pair<JobKind, std::string>;  // Kind and device key.
+  using Demand = Demands;
 
   void Fail(const std::string& promise, const std::string& detail) {
     verdict_->Fail(promise, detail);
   }
+  // As JobBook: the oldest are forgotten.
+  void RememberAcknowledged(const std::string& tuner, const std::string& job_id);
+  bool IsAcknowledgedBy(const std::string& tuner, const std::string& job_id) const {
+    const auto found = acknowledged_.find(job_id);
+    return found != acknowledged_.end() && found->second == tuner;
+  }
+  void CheckAdmission(const std::string& tuner, const std::vector<JobSpec>& jobs,
+                      const absl::Status& answer);
+  void CheckCollected(const CollectRequest& request, const Collected& collected);
+  void NoteWaiting(absl::Time now, const std::string& place, const SlotReport& report);
+  void CheckUrgency(const WorkerReport& report, const SyncReply& answer, const Worker& worker);
+  void CheckSlotOrders(const std::string& text, const SlotOrders& orders, const SlotStatus& status,
+                       const SlotReport& report);
+  void CheckHeld(absl::Time now, const std::string& id, const SlotOrders& orders,
+                 const SlotReport& report, const Slot& slot);
   static std::string TextOf(const Lease& lease);
   static bool IsFault(const HeldResult& result);
   static std::string PlaceOf(const std::string& worker, int slot);
-  static Demand DemandOf(const JobSpec& job) { return {job.kind, job.device_key}; }
-  void TakeResult(absl::Time now, const std::string& id, int slot_index, const HeldResult& result);
+  static Demand DemandOf(const JobSpec& job) {
+    return {.kind = job.kind, .device_key = job.device_key, .labels = job.labels};
+  }
+  // `is_fault`: the report before said so. Set where this one does.
+  void TakeResult(absl::Time now, const std::string& id, int slot_index, const HeldResult& result,
+                  bool& is_fault);
+  void TakeFirst(Job& job, const std::string& id, Slot& slot, const HeldResult& result);
+  void TakeDoubtful(const TrackerView& view);
   void FinishJob(Job& job, const JobOutcome& outcome, const std::string& source, int64_t epoch);
   void CountFault(absl::Time now, Slot& slot);
   void NoteEnd(Worker& worker, const std::string& job_id, bool lost);
   void NotePoison();
+  // How many of those that lost the job do well otherwise.
+  int CountWitnesses(const Job& job) const;
   bool DoesWell(const Job& job, const Loss& loss) const;
   bool MayBeGivenUp(const Job& job) const;
   bool AwaitsVerdict(const Job& job) const;
@@ -155,6 +212,7 @@ class TrackerModel {
   static bool IsRetry(const Job& job);
   static bool IsAvoided(const Job& job, const std::string& worker);
   static bool HasUntriedWorker(const TrackerView& view, const Job& job);
+  static bool AreSlotsOf(const WorkerReport& report, const Worker& worker);
   bool IsOfPast(const WorkerReport& report, const Worker& worker) const;
   // Whoever is present now, and by which right.
   void TakeOver(const WorkerReport& report, const SyncReply& reply, Worker& worker);
@@ -172,9 +230,18 @@ class TrackerModel {
   void CheckPriority(const std::string& text, const Job& job);
   void ForgetFed();
   void CheckFairness(const Job& job);
-  void CheckGivenUp(const TrackerView& view);
+  // `present`: the jobs that slots have after this event.
+  void CheckGivenUp(const TrackerView& view, const std::set<std::string>& present);
+  // Those that may have been given up by now: `count` of them were, or more.
+  std::vector<Job*> GivenUp(int64_t count, const std::set<std::string>& present);
   void CheckCounts(absl::Time now, const TrackerView& view);
   void CheckClocks(absl::Time now, const TrackerView& view);
+  // What people see is what the model has seen.
+  void CheckWorkers(absl::Time now, const TrackerView& view);
+  void CheckSlots(absl::Time now, const WorkerStatus& status, const Worker& worker);
+  void CheckCounters(absl::Time now, const TrackerView& view);
+  void CheckUnmatched(const TrackerView& view);
+  bool AnyUnsure() const;
   void DropSilentTuners(absl::Time now, const TrackerView& view);
   bool IsWaiting(const Job& job) const;
   const Holding* HoldingOf(const std::string& job_id) const;  // Null: nobody's.
@@ -182,7 +249,9 @@ class TrackerModel {
   bool IsOf(const Lease& lease, const Job& job, const std::string& worker,
             const SlotInfo& slot) const;
   static bool Serves(const SlotInfo& slot, const JobSpec& job);
-  bool IsHeldByWorker(const std::string& job_id) const;
+  // Workers that say that they have its result.
+  int HolderCount(const std::string& job_id) const;
+  bool IsHeldByWorker(const std::string& job_id) const { return HolderCount(job_id) > 0; }
   void ResetShares() { shares_.clear(); }
 
   Verdict* const verdict_;
@@ -191,14 +260,25 @@ class TrackerModel {
   absl::Time started_at_;
   uint64_t last_order_ = 0;
   std::map<std::string, Job> jobs_;
-  std::set<std::string> acknowledged_;
-  std::map<std::string, absl::Time> tuners_;  // Last heard of.
-  std::map<std::string, int64_t> sessions_;   // Of the tuners that are known.
+  std::map<std::string, std::string> acknowledged_;  // By job id: whose word it is.
+  std::deque<std::string> acknowledged_order_;       // Oldest first.
+  std::map<std::string, absl::Time> tuners_;         // Last heard of.
+  std::map<std::string, int64_t> sessions_;          // Of the tuners that are known.
   std::map<std::string, Worker> workers_;
   std::map<std::string, Holding> holdings_;    // By worker and slot.
   std::map<std::string, Ending> faulted_now_;  // Leases, as text.
   absl::Time now_;                             // Of the event that is checked.
+  Counters counted_;             // What the model has seen of what the tracker counts.
+  int64_t taken_count_ = 0;      // Results of workers.
+  bool was_unsure_ = false;      // Once it was, the counts may differ.
+  std::set<std::string> liars_;  // Workers, of any life.
+  // Results of this event, of jobs that had been given up before, or not.
+  std::vector<Doubtful> doubtful_;
+  std::set<std::string> ended_now_;  // Jobs, of which a lease ended by this event.
+  // Results, by lease, of which a worker was told that they are not wanted.
+  std::set<std::string> useless_;
   int64_t forgotten_count_ = 0;
+  int64_t parked_count_ = 0;
   int64_t given_up_count_ = 0;                       // Poisoned or parked.
   std::map<std::string, absl::Time> fetched_since_;  // Jobs whose results are asked for.
   // By demand and priority: jobs of others since its last one.

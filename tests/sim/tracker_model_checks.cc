@@ -16,18 +16,26 @@ constexpr int kTurnsByPriority = 7;
 void TrackerModel::Observe(absl::Time now, const TrackerView& view) {
   now_ = now;
   DropSilentTuners(now, view);
+  TakeDoubtful(view);
   // What a worker held is gone with it: in the same event another one may get the job.
   for (const WorkerStatus& status : view.workers) {
     if (status.liveness != WorkerLiveness::kLost) continue;
-    for (Slot& slot : workers_[status.worker_id].slots) slot.last.results.clear();
+    for (Slot& slot : workers_[status.worker_id].slots) {
+      slot.last.results.clear();
+      slot.held_since.clear();
+      slot.held_fault.clear();
+    }
   }
   CheckLeases(now, view);
   NotePoison();
-  CheckGivenUp(view);
   CheckCounts(now, view);
   CheckClocks(now, view);
+  CheckWorkers(now, view);
+  CheckUnmatched(view);
+  CheckCounters(now, view);
   ForgetFed();
   faulted_now_.clear();
+  ended_now_.clear();
   for (auto& [id, worker] : workers_) worker.restarted_now = false;
 }
 
@@ -68,28 +76,35 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
                       .lease = lease,
                       .incarnation = workers_[status.worker_id].incarnation,
                       .since = now};
-      if (old != holdings_.end() && old->second.lease == lease) holding = old->second;
+      if (old != holdings_.end() && old->second.IsSame(holding)) holding = old->second;
       present[place] = holding;
     }
   }
   // What is gone first: what it left behind may be there anew.
   for (const auto& [place, holding] : holdings_) {
     const auto now_there = present.find(place);
-    if (now_there != present.end() && now_there->second.lease == holding.lease) continue;
+    if (now_there != present.end() && now_there->second.IsSame(holding)) continue;
     if (!WasNeverTheJobs(holding, present)) CheckVanished(now, holding);
   }
+  std::set<std::string> present_jobs;
+  for (const auto& [place, holding] : present) present_jobs.insert(holding.lease.job_id);
+  NotePoison();
+  CheckGivenUp(view, present_jobs);  // First: nobody gets it any more.
   // In the order in which they were given out.
   std::vector<Holding*> appeared;
   for (auto& [place, holding] : present) {
     const auto old = holdings_.find(place);
-    if (old == holdings_.end() || old->second.lease != holding.lease) appeared.push_back(&holding);
+    if (old == holdings_.end() || !old->second.IsSame(holding)) appeared.push_back(&holding);
     holding.unclaimed = !jobs_.contains(holding.lease.job_id);
     const auto& slot = workers_[holding.worker].slots;
     if (holding.slot < static_cast<int>(slot.size()) &&
         slot[holding.slot].last.executing == holding.lease) {
       holding.started = true;
     }
-    if (holding.incarnation != workers_[holding.worker].incarnation) {
+    const bool is_left = old != holdings_.end() && old->second.lease == holding.lease &&
+                         old->second.incarnation != holding.incarnation;
+    // Who lies may say that a process has what the one before it had.
+    if (is_left && !liars_.contains(holding.worker)) {
       Fail("no lease outlives its worker's process",
            absl::StrCat(TextOf(holding.lease), " at ", holding.worker));
     }
@@ -112,7 +127,9 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
     holdings_[place] = holding;
     // A job from before this tracker, whose worker goes on with it: nobody else has had this lease.
     const auto job = jobs_.find(holding.lease.job_id);
-    if (job != jobs_.end()) job->second.issued.insert(holding.lease.epoch);
+    if (job == jobs_.end()) continue;
+    job->second.issued.try_emplace(holding.lease.epoch, holding.worker);
+    job->second.attempts = std::max(job->second.attempts, 1);
   }
   CheckTwice(present);
 }
@@ -177,7 +194,9 @@ bool TrackerModel::WasNeverTheJobs(const Holding& holding,
                                    const std::map<std::string, Holding>& present) const {
   const auto job = jobs_.find(holding.lease.job_id);
   if (!holding.unclaimed || job == jobs_.end()) return false;
-  const SlotInfo& slot = workers_.at(holding.worker).slots.at(holding.slot).last.info;
+  const auto& slots = workers_.at(holding.worker).slots;
+  if (holding.slot >= static_cast<int>(slots.size())) return true;
+  const SlotInfo& slot = slots[holding.slot].last.info;
   return !IsOf(holding.lease, job->second, holding.worker, slot) || IsHeldByWorker(job->first) ||
          std::any_of(present.begin(), present.end(), [&](const auto& other) {
            return other.second.lease.job_id == holding.lease.job_id;
@@ -197,30 +216,40 @@ void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
   const bool was_closed = now - worker.closed_at >= options_.reconnect_grace;
   const auto fault = faulted_now_.find(text);
   const bool has_faulted = fault != faulted_now_.end();
-  const bool is_over =
-      job.spec.timeout > absl::ZeroDuration() && now - holding.since >= job.spec.timeout;
+  const bool is_waiting = holding.waiting_since != absl::InfiniteFuture();
+  const bool is_over = job.spec.timeout > absl::ZeroDuration() && !is_waiting &&
+                       now - holding.since - holding.waited >= job.spec.timeout;
+  const bool has_waited = is_waiting && now - holding.waiting_since >= options_.waiting_max;
   const bool has_ended =
       holding.started && slot != nullptr && slot->last.executing != holding.lease;
-  const bool has_stopped = has_ended && worker.stopping.contains(text);
+  const bool has_stopped =
+      has_ended && (worker.stopping.contains(text) || liars_.contains(holding.worker));
   // Nobody knows what the tracker before this one had told it.
   const bool may_have_stopped = has_ended && holding.lease.epoch < options_.first_epoch;
   if (!was_restarted && !was_silent && !was_closed && !has_faulted && !is_over && !has_stopped &&
-      !may_have_stopped) {
+      !may_have_stopped && !has_waited) {
     Fail("every loss has a cause", absl::StrCat(text, " at ", holding.worker));
     return;
   }
+  ended_now_.insert(job.spec.id);
   const bool is_of_process = was_restarted || was_silent || was_closed;
-  const bool is_interrupted_only = may_have_stopped && !has_faulted && !is_over;
+  const bool is_interrupted_only = (may_have_stopped || has_waited) && !has_faulted && !is_over;
   if (!is_of_process && has_faulted && fault->second == Ending::kRefusal) {
     // The job's doing: its worker does as well as before, and has no pause.
     job.losses.push_back({holding.lease.epoch, holding.worker, worker.done_count, true});
     job.was_lost_much = true;
+    ++counted_.refusals;
     ResetShares();
     return;
   }
   const bool was_leaving = was_restarted ? worker.was_leaving : worker.leaving;
   if (is_of_process && holding.started && !was_leaving) {
     job.deaths[holding.lease.epoch] = holding.worker;
+  }
+  counted_.timed_out += is_over && !is_of_process && !has_faulted && !has_ended ? 1 : 0;
+  if (is_of_process) {
+    ++counted_.leases_lost;
+    if (slot != nullptr && !was_restarted) ++slot->fault_count;
   }
   if (slot != nullptr && !is_of_process && !is_interrupted_only) CountFault(now, *slot);
   NoteEnd(worker, holding.lease.job_id, /*lost=*/true);
@@ -229,6 +258,7 @@ void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
       is_of_process
           ? was_restarted || !was_silent
           : is_interrupted_only || (has_faulted && fault->second == Ending::kInterruption);
+  counted_.interruptions += was_interrupted ? 1 : 0;
   if (!was_interrupted) {
     job.losses.push_back({holding.lease.epoch, holding.worker, worker.done_count});
   } else if (++job.interruption_count >= 3) {
@@ -240,19 +270,43 @@ void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
   if (MayBeGivenUp(job)) job.was_lost_much = true;
 }
 
-void TrackerModel::CheckGivenUp(const TrackerView& view) {
+std::vector<TrackerModel::Job*> TrackerModel::GivenUp(int64_t count,
+                                                      const std::set<std::string>& present) {
+  // From what is certain to what is possible.
+  std::vector<Job*> at_once, now, ever;
+  for (auto& [id, job] : jobs_) {
+    if (!MayBeGivenUp(job) || present.contains(id)) continue;
+    const bool is_due =
+        DeadCount(job) >= options_.deaths_max || RefuserCount(job) >= options_.refusals_max;
+    const bool has_ended = ended_now_.contains(id);
+    if (has_ended && is_due && !AwaitsVerdict(job)) at_once.push_back(&job);
+    if (has_ended || AwaitsVerdict(job)) now.push_back(&job);
+    ever.push_back(&job);
+  }
+  for (const std::vector<Job*>* jobs : {&at_once, &now}) {
+    if (count <= static_cast<int64_t>(jobs->size())) return *jobs;
+  }
+  return ever;
+}
+
+void TrackerModel::CheckGivenUp(const TrackerView& view, const std::set<std::string>& present) {
+  const int64_t parked = view.status.counters.parked - parked_count_;
+  parked_count_ = view.status.counters.parked;
   const int64_t count = view.status.counters.poisoned + view.status.counters.parked;
   const int64_t given_up = count - given_up_count_;
   given_up_count_ = count;
   if (given_up == 0) return;
-  std::vector<Job*> candidates;
-  for (auto& [id, job] : jobs_) {
-    if (MayBeGivenUp(job) && HoldingOf(id) == nullptr) candidates.push_back(&job);
-  }
+  const std::vector<Job*> candidates = GivenUp(given_up, present);
   if (given_up > static_cast<int64_t>(candidates.size())) {
     Fail("only what was lost often is given up", absl::StrCat(given_up, " at once"));
   }
   const bool is_all = given_up == static_cast<int64_t>(candidates.size());
+  if (is_all && parked == given_up) {
+    for (const Job* job : candidates) {
+      if (CountWitnesses(*job) < options_.losses_max) continue;
+      Fail("what was lost where all else goes well is poison", job->spec.id);
+    }
+  }
   for (Job* job : candidates) {
     // Parked or poisoned: the result will say which.
     if (is_all) FinishJob(*job, Failure{.kind = FailureKind::kParked}, "", 0);
@@ -264,10 +318,20 @@ void TrackerModel::CheckGivenUp(const TrackerView& view) {
 void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holding& holding) {
   const auto granted = grants_.find(holding.lease.epoch);
   const auto found = jobs_.find(holding.lease.job_id);
-  if (granted != grants_.end()) {
-    const Grant& grant = granted->second;
-    if (grant.job_id != holding.lease.job_id || grant.worker != holding.worker ||
-        grant.incarnation != holding.incarnation || grant.slot != holding.slot) {
+  const Worker& worker = workers_[holding.worker];
+  // Whoever says that it has a lease of an earlier tracker may have made it up.
+  const bool is_claim = liars_.contains(holding.worker) &&
+                        holding.slot < static_cast<int>(worker.slots.size()) &&
+                        worker.slots[holding.slot].last.executing == holding.lease;
+  if (granted != grants_.end() || is_claim) {
+    const Grant& grant = is_claim ? Grant() : granted->second;
+    if (is_claim) {
+      if (found != jobs_.end() && !IsOf(holding.lease, found->second, holding.worker,
+                                        worker.slots[holding.slot].last.info)) {
+        Fail("a lease stays with the process that it was given to", TextOf(holding.lease));
+      }
+    } else if (grant.job_id != holding.lease.job_id || grant.worker != holding.worker ||
+               grant.incarnation != holding.incarnation || grant.slot != holding.slot) {
       Fail("a lease stays with the process that it was given to", TextOf(holding.lease));
     }
     // The worker was taken for lost, and was not.
@@ -293,10 +357,12 @@ void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holdin
     }
     return;
   }
-  found->second.issued.insert(holding.lease.epoch);
+  found->second.issued[holding.lease.epoch] = holding.worker;
   grants_[holding.lease.epoch] = {holding.lease.job_id, holding.worker, holding.incarnation,
                                   holding.slot};
   ++grant_count_;
+  ++counted_.dispatched;
+  ++found->second.attempts;
   CheckGrant(now, view, holding, found->second);
 }
 
@@ -314,6 +380,7 @@ void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, Holding& 
     Fail("what two workers refuse goes to no third", text);
   }
   holding.is_copy = HoldingOf(job.spec.id) != nullptr;
+  counted_.copies += holding.is_copy ? 1 : 0;
   if (holding.is_copy) CheckCopy(now, view, holding, job);
   if (IsAvoided(job, holding.worker) && HasUntriedWorker(view, job)) {
     Fail("what was lost is tried elsewhere", text);
@@ -327,7 +394,7 @@ void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, Holding& 
     const Slot& slot = worker.slots[holding.slot];
     if (!Serves(slot.last.info, job.spec)) Fail("a slot gets what it can do", text);
     if (slot.last.executing.has_value()) Fail("a slot executes one job", text);
-    if (slot.last.results.size() >= WorkerReport::kHeldResultsMax) {
+    if (slot.last.results.size() >= static_cast<size_t>(options_.held_results_max)) {
       Fail("a worker holds a bounded number of results", text);
     }
     if (now < slot.paused_until) Fail("a slot that was at fault gets a pause", text);
@@ -336,7 +403,8 @@ void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, Holding& 
   const auto asked = fetched_since_.find(job.spec.id);
   const bool is_withheld =
       asked != fetched_since_.end() && now - asked->second >= options_.fetch_timeout;
-  if (IsHeldByWorker(job.spec.id) && !is_withheld) {
+  // Nor where a liar may have said that it has it too.
+  if (IsHeldByWorker(job.spec.id) && !is_withheld && liars_.empty()) {
     Fail("what a worker has done is not done again", text);
   }
   if (holding.is_copy) return;  // Of no queue.
@@ -442,19 +510,20 @@ void TrackerModel::CheckFairness(const Job& job) {
   }
 }
 
-bool TrackerModel::IsHeldByWorker(const std::string& job_id) const {
-  for (const auto& [id, worker] : workers_) {
-    if (worker.lost) continue;
+int TrackerModel::HolderCount(const std::string& job_id) const {
+  const auto job = jobs_.find(job_id);
+  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    const auto& [id, worker] = entry;
+    if (worker.lost) return false;
     for (const Slot& slot : worker.slots) {
       for (const HeldResult& result : slot.last.results) {
         // Also one that was sent before anybody had asked for the job.
         if (result.lease.job_id != job_id || IsFault(result)) continue;
-        const auto job = jobs_.find(job_id);
         if (job == jobs_.end() || IsOf(result.lease, job->second, id, slot.last.info)) return true;
       }
     }
-  }
-  return false;
+    return false;
+  }));
 }
 
 bool TrackerModel::IsWaiting(const Job& job) const {
@@ -536,8 +605,13 @@ void TrackerModel::CheckCounts(absl::Time now, const TrackerView& view) {
 void TrackerModel::CheckClocks(absl::Time now, const TrackerView& view) {
   for (const auto& [place, holding] : holdings_) {
     const auto job = jobs_.find(holding.lease.job_id);
-    if (job == jobs_.end() || job->second.spec.timeout == absl::ZeroDuration()) continue;
-    if (now - holding.since > job->second.spec.timeout) {
+    if (job == jobs_.end()) continue;
+    if (now - holding.waiting_since > options_.waiting_max) {
+      Fail("who waits for others waits for so long", TextOf(holding.lease));
+    }
+    if (job->second.spec.timeout > absl::ZeroDuration() &&
+        holding.waiting_since == absl::InfiniteFuture() &&
+        now - holding.since - holding.waited > job->second.spec.timeout) {
       Fail("a job's time limit ends its lease", TextOf(holding.lease));
     }
   }
@@ -545,7 +619,9 @@ void TrackerModel::CheckClocks(absl::Time now, const TrackerView& view) {
   for (const WorkerStatus& status : view.workers) {
     listed.insert(status.worker_id);
     Worker& worker = workers_[status.worker_id];
-    worker.lost = status.liveness == WorkerLiveness::kLost;
+    const bool is_lost = status.liveness == WorkerLiveness::kLost;
+    counted_.workers_lost += is_lost && !worker.lost ? 1 : 0;
+    worker.lost = is_lost;
     const absl::Duration silence = now - worker.seen_at;
     if (!worker.lost && silence > options_.lease_duration) {
       Fail("a silent worker is lost", status.worker_id);
@@ -557,14 +633,22 @@ void TrackerModel::CheckClocks(absl::Time now, const TrackerView& view) {
     if (worker.lost && silence < options_.lease_duration && closed < options_.reconnect_grace) {
       Fail("a worker that speaks is not lost", status.worker_id);
     }
-    for (size_t i = 0; i < status.slots.size() && i < worker.slots.size(); ++i) {
-      const absl::Duration paused = status.slots[i].paused_for;
-      if (paused > absl::ZeroDuration() && now + paused > worker.slots[i].paused_until) {
-        Fail("a pause is as long as the faults in a row", status.worker_id);
-      }
+    if (worker.lost && silence > options_.lost_worker_memory) {
+      Fail("a lost worker is forgotten in the end", status.worker_id);
     }
   }
-  std::erase_if(workers_, [&](const auto& worker) { return !listed.contains(worker.first); });
+  std::erase_if(workers_, [&](const auto& entry) {
+    if (listed.contains(entry.first)) return false;
+    const Worker& worker = entry.second;
+    const absl::Duration silence = now - worker.seen_at;
+    const bool was_lost =
+        silence >= options_.lease_duration || now - worker.closed_at >= options_.reconnect_grace;
+    counted_.workers_lost += worker.lost ? 0 : 1;
+    const bool is_long_lost = worker.leaving || silence >= options_.lost_worker_memory ||
+                              listed.size() >= static_cast<size_t>(options_.workers_max);
+    if (!was_lost || !is_long_lost) Fail("a worker is listed until long after", entry.first);
+    return true;
+  });
 }
 
 void TrackerModel::CheckNobodyWaits(absl::Time now, const TrackerView& view) {
@@ -585,9 +669,22 @@ void TrackerModel::CheckNobodyWaits(absl::Time now, const TrackerView& view) {
       if (slot.executing != mine.last.executing && !mine.last.cancelling) {
         Fail("an order does not wait for a worker that listens", status.worker_id);
       }
-      const bool is_idle = !slot.executing.has_value() && !mine.last.executing.has_value() &&
-                           mine.last.results.size() < WorkerReport::kHeldResultsMax &&
-                           now > mine.paused_until;
+      for (const HeldResult& held : mine.last.results) {
+        const auto job = jobs_.find(held.lease.job_id);
+        if (held.outcome.has_value() || job == jobs_.end() || liars_.contains(status.worker_id)) {
+          continue;
+        }
+        // One worker is asked, and nobody while another one is at it.
+        const bool is_needed = !job->second.done && !job->second.unsure &&
+                               HoldingOf(job->first) == nullptr && HolderCount(job->first) == 1;
+        if (is_needed && IsOf(held.lease, job->second, status.worker_id, mine.last.info)) {
+          Fail("a result that is needed is asked for at once", held.lease.job_id);
+        }
+      }
+      const bool is_idle =
+          !slot.executing.has_value() && !mine.last.executing.has_value() &&
+          mine.last.results.size() < static_cast<size_t>(options_.held_results_max) &&
+          now > mine.paused_until;
       if (!is_idle || worker.drained || worker.leaving || worker.lost) continue;
       for (const auto& [id, job] : jobs_) {
         if (!IsWaiting(job) || !Serves(slot.info, job.spec)) continue;
