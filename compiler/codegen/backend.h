@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "compiler/ir/program.h"
+#include "compiler/runtime/kernel_abi.h"
 
 namespace burnish {
 
@@ -20,10 +22,12 @@ struct CodegenTarget {
 };
 
 struct KernelSource {
-  std::string symbol;            // Exported name of the kernel.
-  const Program* program;        // Lowered.
-  std::string pack_symbol = "";  // Of the pack function, if there is one. Empty: symbol + "_pack".
+  std::string symbol = BURNISH_KERNEL_PREFIX "0";  // Exported name; loaders take those of the ABI.
+  const Program* program;                          // Lowered.
 };
+
+// Exported name of the pack function that a kernel's program has.
+std::string PackSymbol(absl::string_view kernel_symbol);
 
 // Facts of one compiled kernel, in the order of the sources.
 struct KernelInfo {

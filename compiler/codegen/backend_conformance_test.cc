@@ -73,7 +73,7 @@ class BackendConformanceTest : public ::testing::TestWithParam<Isa> {
   void Check(const Program& program, const std::vector<TensorValue>& arguments,
              double tolerance = 4e-7) {
     ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                         backend_->Compile(target(), {{.symbol = "k", .program = &program}}));
+                         backend_->Compile(target(), {{.program = &program}}));
     ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want,
                          Interpret(program, arguments, {.magnitudes = true}));
     if (!HostRuns()) GTEST_SKIP() << "compiled, not run: the CPU lacks features";
@@ -88,7 +88,7 @@ class BackendConformanceTest : public ::testing::TestWithParam<Isa> {
   }
 
   absl::Status RunStatus(const Program& program, const std::vector<TensorValue>& arguments) {
-    auto module = backend_->Compile(target(), {{.symbol = "k", .program = &program}});
+    auto module = backend_->Compile(target(), {{.program = &program}});
     if (!module.ok()) return module.status();
     auto runner = KernelRunner::Load(std::move(*module));
     if (!runner.ok()) return runner.status();
@@ -96,7 +96,7 @@ class BackendConformanceTest : public ::testing::TestWithParam<Isa> {
   }
 
   absl::Status CompileStatus(const Program& program) {
-    return backend_->Compile(target(), {{.symbol = "k", .program = &program}}).status();
+    return backend_->Compile(target(), {{.program = &program}}).status();
   }
 
   static void ExpectNear(const TensorValue& got, const TensorValue& want, double tolerance) {
@@ -773,7 +773,7 @@ TEST_P(BackendConformanceTest, WinogradTransformOfConstantsLeavesAddsOnly) {
       lanes());
   Check(w.program(), {Random({4, channels})});
   ASSERT_OK_AND_ASSIGN(const std::string text,
-                       backend_->Emit(target(), {.symbol = "k", .program = &w.program()}, "llvm"));
+                       backend_->Emit(target(), {.program = &w.program()}, "llvm"));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("fmul")));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("llvm.fma")));
 }
@@ -794,10 +794,9 @@ TEST_P(BackendConformanceTest, TablesAreReadAtRunTime) {
 TEST_P(BackendConformanceTest, CompilingTwiceGivesTheSameBytes) {
   const Program program = GemmTileProgram({.lanes = lanes()});
   ASSERT_OK_AND_ASSIGN(const CompiledModule first,
-                       backend_->Compile(target(), {{.symbol = "k", .program = &program}}));
-  ASSERT_OK_AND_ASSIGN(
-      const CompiledModule second,
-      MakeLlvmBackend()->Compile(target(), {{.symbol = "k", .program = &program}}));
+                       backend_->Compile(target(), {{.program = &program}}));
+  ASSERT_OK_AND_ASSIGN(const CompiledModule second,
+                       MakeLlvmBackend()->Compile(target(), {{.program = &program}}));
   EXPECT_EQ(first.elf, second.elf);
 }
 
@@ -807,11 +806,12 @@ TEST_P(BackendConformanceTest, ManyKernelsInOneModule) {
                                   [](ProgramWriter& w, Expr i) { return w.At(0, {i}) + Float(1); });
   const Program two = Elementwise(DType::kF32, {a},
                                   [](ProgramWriter& w, Expr i) { return w.At(0, {i}) * Float(2); });
-  ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                       backend_->Compile(target(), {{.symbol = "k0", .program = &one},
-                                                    {.symbol = "k1", .program = &two}}));
+  ASSERT_OK_AND_ASSIGN(
+      CompiledModule module,
+      backend_->Compile(target(), {{.symbol = BURNISH_KERNEL_PREFIX "0", .program = &one},
+                                   {.symbol = BURNISH_KERNEL_PREFIX "1", .program = &two}}));
   ASSERT_EQ(module.kernels.size(), 2);
-  EXPECT_EQ(module.kernels[1].symbol, "k1");
+  EXPECT_EQ(module.kernels[1].symbol, BURNISH_KERNEL_PREFIX "1");
   EXPECT_GT(module.kernels[1].code_bytes, 0);
   if (!HostRuns()) GTEST_SKIP() << "compiled, not run: the CPU lacks features";
   ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
@@ -846,7 +846,7 @@ INSTANTIATE_TEST_SUITE_P(Llvm, BackendConformanceTest, ::testing::ValuesIn(Isas(
 TEST(BackendTest, RefusesUnknownTargets) {
   const Program program = GemmTileProgram({.lanes = 4});
   const auto compile = [&](const CodegenTarget& target) {
-    return MakeLlvmBackend()->Compile(target, {{.symbol = "k", .program = &program}}).status();
+    return MakeLlvmBackend()->Compile(target, {{.program = &program}}).status();
   };
   EXPECT_THAT(compile({.triple = "riscv64-unknown-linux-gnu", .features = Sse42()}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("riscv64")));

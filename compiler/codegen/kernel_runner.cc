@@ -197,7 +197,7 @@ absl::StatusOr<std::vector<TensorValue>> KernelRunner::Run(
     if (code == 0) return absl::OkStatus();
     return absl::OutOfRangeError(absl::StrCat(symbol, " returned ", code));
   };
-  if (info.has_pack) RETURN_IF_ERROR(call(info.symbol + "_pack", true));
+  if (info.has_pack) RETURN_IF_ERROR(call(PackSymbol(info.symbol), true));
   RETURN_IF_ERROR(call(info.symbol, false));
 
   std::vector<TensorValue> results;

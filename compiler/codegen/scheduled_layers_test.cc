@@ -49,9 +49,9 @@ class ScheduledLayersTest : public ::testing::TestWithParam<Isa> {
     ASSERT_FALSE(trace.empty());
     ASSERT_OK_AND_ASSIGN(const Program scheduled, ApplyTrace(trace, defined));
     ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(scheduled));
-    ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                         MakeLlvmBackend()->Compile({.features = GetParam().features},
-                                                    {{.symbol = "k", .program = &lowered}}));
+    ASSERT_OK_AND_ASSIGN(
+        CompiledModule module,
+        MakeLlvmBackend()->Compile({.features = GetParam().features}, {{.program = &lowered}}));
     const CpuInfo cpu = HostCpuInfo();
     for (const std::string& feature : GetParam().features) {
       if (!cpu.Has(feature)) GTEST_SKIP() << "compiled, not run: the CPU has no " << feature;

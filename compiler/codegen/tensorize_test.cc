@@ -79,9 +79,9 @@ class TensorizeTest : public ::testing::TestWithParam<Isa> {
   // Compiles, counts multiply-adds, and compares with the interpreter where this CPU can.
   void Check(const Program& defined, const Program& lowered, int64_t* multiply_adds,
              int64_t* spills) {
-    ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                         MakeLlvmBackend()->Compile({.features = GetParam().features},
-                                                    {{.symbol = "k", .program = &lowered}}));
+    ASSERT_OK_AND_ASSIGN(
+        CompiledModule module,
+        MakeLlvmBackend()->Compile({.features = GetParam().features}, {{.program = &lowered}}));
     *spills = module.kernels[0].innermost_spill_count;
     ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
     *multiply_adds = std::count_if(code.begin(), code.end(), [](const Instruction& i) {
@@ -146,9 +146,9 @@ TEST_P(TensorizeTest, SumsOfTheGreatestProductsAreExact) {
     for (const char* intrinsic : {"vnni_u8s8x8", "dot2_u8i8x8"}) {
       const int depth = intrinsic[0] == 'v' ? 4 : 2;
       const Program lowered = Lowered(defined, intrinsic, 8, depth);
-      ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                           MakeLlvmBackend()->Compile({.features = GetParam().features},
-                                                      {{.symbol = "k", .program = &lowered}}));
+      ASSERT_OK_AND_ASSIGN(
+          CompiledModule module,
+          MakeLlvmBackend()->Compile({.features = GetParam().features}, {{.program = &lowered}}));
       const CpuInfo cpu = HostCpuInfo();
       for (const std::string& feature : GetParam().features) {
         if (!cpu.Has(feature)) GTEST_SKIP() << "compiled, not run: the CPU has no " << feature;
@@ -179,8 +179,7 @@ TEST_P(TensorizeTest, InstructionThatNobodyKnowsIsRefused) {
     if (node.loop_kind == LoopKind::kTensorized) node.intrinsic = "dot9";
   }
   EXPECT_THAT(
-      MakeLlvmBackend()->Compile({.features = GetParam().features},
-                                 {{.symbol = "k", .program = &lowered}}),
+      MakeLlvmBackend()->Compile({.features = GetParam().features}, {{.program = &lowered}}),
       StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("no instruction dot9")));
 }
 

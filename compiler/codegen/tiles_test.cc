@@ -149,9 +149,8 @@ int64_t CountOf(const std::vector<Instruction>& code, const std::string& prefix)
 void ExpectRight(const Program& defined, const Program& lowered,
                  const std::vector<std::string>& features, uint64_t seed = 3,
                  bool uses_tiles = true) {
-  ASSERT_OK_AND_ASSIGN(
-      CompiledModule module,
-      MakeLlvmBackend()->Compile({.features = features}, {{.symbol = "k", .program = &lowered}}));
+  ASSERT_OK_AND_ASSIGN(CompiledModule module,
+                       MakeLlvmBackend()->Compile({.features = features}, {{.program = &lowered}}));
   if (!HostHasAllButTiles()) GTEST_SKIP() << "this CPU lacks AVX2 or FMA";
   const std::vector<TensorValue> arguments = Arguments(defined, seed);
   ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want,
@@ -270,9 +269,9 @@ TEST(TilesTest, InnerLoopLoadsEachOperandOnce) {
       const Program defined =
           Definition(kind, {4 * 16 * block.tile_rows, 4 * 16 * block.tile_columns, 8 * kind.depth});
       const Program lowered = Lowered(defined, TraceText(kind, block));
-      ASSERT_OK_AND_ASSIGN(const CompiledModule module,
-                           MakeLlvmBackend()->Compile({.features = kWithTiles},
-                                                      {{.symbol = "k", .program = &lowered}}));
+      ASSERT_OK_AND_ASSIGN(
+          const CompiledModule module,
+          MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.program = &lowered}}));
       EXPECT_EQ(module.kernels[0].innermost_spill_count, 0);
       ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
       EXPECT_EQ(CountOf(code, kind.pack == 2 ? "tdpbf16ps" : "tdpbusd"), tiles);
@@ -301,9 +300,9 @@ TEST(TilesTest, ProcessorAndEmulatorAgreeToTheBit) {
   for (const Kind& kind : {kBf16, kBytes}) {
     const Program defined = Definition(kind, {16, 16, kind.depth});
     const Program lowered = Lowered(defined, TraceText(kind, {16, 1, 1}));
-    ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                         MakeLlvmBackend()->Compile({.features = kWithTiles},
-                                                    {{.symbol = "k", .program = &lowered}}));
+    ASSERT_OK_AND_ASSIGN(
+        CompiledModule module,
+        MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.program = &lowered}}));
     ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
     for (uint64_t seed = 0; seed < 20; ++seed) {
       const std::vector<TensorValue> arguments = Arguments(defined, seed);
@@ -363,7 +362,7 @@ TEST(TilesTest, TargetsWithoutTheUnitDoWithoutIt) {
   for (const std::vector<std::string>& features : {plain, bytes_only}) {
     ASSERT_OK_AND_ASSIGN(
         const CompiledModule module,
-        MakeLlvmBackend()->Compile({.features = features}, {{.symbol = "k", .program = &lowered}}));
+        MakeLlvmBackend()->Compile({.features = features}, {{.program = &lowered}}));
     ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
     EXPECT_EQ(CountOf(code, "tile") + CountOf(code, "ldtile") + CountOf(code, "tdp"), 0);
     ExpectRight(defined, lowered, features);
@@ -395,7 +394,7 @@ TEST(TilesTest, ChannelsOfPixelsThatLieApart) {
   lowered.buffers[0].storage.strides[0] = 160;
   ASSERT_OK_AND_ASSIGN(
       const CompiledModule module,
-      MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.symbol = "k", .program = &lowered}}));
+      MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.program = &lowered}}));
   ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
   EXPECT_EQ(CountOf(code, "tdpbusd"), 1);
   ExpectRight(defined, lowered, kWithTiles);
@@ -411,7 +410,7 @@ TEST(TilesTest, NestWhoseWeightsAreStoredAnotherWayIsDoneWithoutIt) {
   }
   ASSERT_OK_AND_ASSIGN(
       const CompiledModule module,
-      MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.symbol = "k", .program = &lowered}}));
+      MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.program = &lowered}}));
   ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
   EXPECT_EQ(CountOf(code, "tdp"), 0);
   ExpectRight(defined, lowered, kWithTiles, /*seed=*/3, /*uses_tiles=*/false);

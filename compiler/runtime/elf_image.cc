@@ -6,7 +6,10 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "compiler/runtime/kernel_abi.h"
 
 namespace burnish {
 namespace {
@@ -162,6 +165,18 @@ std::string NameAt(std::span<const uint8_t> names, uint64_t offset) {
   const std::span<const uint8_t> rest = names.subspan(offset);
   const auto end = std::find(rest.begin(), rest.end(), 0);
   return end == rest.end() ? "" : std::string(rest.begin(), end);
+}
+
+// The names of the kernel ABI (kernel_abi.h), and no second spelling of one.
+bool IsNameOfTheAbi(std::string_view name) {
+  constexpr size_t kDigitsMax = 9;
+  for (const std::string_view prefix : {BURNISH_KERNEL_PREFIX, BURNISH_PACK_PREFIX}) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view number = name.substr(prefix.size());
+    return !number.empty() && number.size() <= kDigitsMax && (number == "0" || number[0] != '0') &&
+           number.find_first_not_of("0123456789") == std::string_view::npos;
+  }
+  return false;
 }
 
 // Empty: it is a function that others may call.
@@ -341,6 +356,8 @@ RuntimeOr<std::map<std::string, uint64_t>> ElfImage::Functions(
     const auto symbol = At<Elf64_Sym>(symbols, i * sizeof(Elf64_Sym));
     const std::string name = NameAt(names, symbol.st_name);
     if (name.empty()) return Refused("a symbol without a name");
+    // Its name may hold anything, and is not repeated.
+    if (!IsNameOfTheAbi(name)) return Refused("a symbol that is no kernel and packs for none");
     if (const std::string wrong = WhatIsWrongWith(symbol); !wrong.empty()) {
       return Refused("symbol " + name + " " + wrong);
     }

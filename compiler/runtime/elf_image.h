@@ -37,8 +37,8 @@ class ElfImage {
 
   // Copies the segments of `file`, the bytes that were read, into `image` (size_bytes, zeros). All
   // else is read there: the dynamic table lies where the segments put it, and nowhere else.
-  // Relocates what may be written for an image at the address of `image`. The functions, by name,
-  // and their addresses.
+  // Relocates what may be written for an image at the address of `image`. The functions, by their
+  // names of the kernel ABI, and their addresses.
   RuntimeOr<std::map<std::string, uint64_t>> Place(std::span<const uint8_t> file,
                                                    std::span<uint8_t> image) const;
 

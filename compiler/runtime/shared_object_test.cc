@@ -8,6 +8,8 @@
 #include <functional>
 #include <iterator>
 #include <random>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -199,6 +201,35 @@ TEST(SharedObjectTest, CodeAndDataStayApart) {
       {"symbol burnish_kernel_0 lies outside of its code",
        [](auto& elf) { elf.symbols[1].st_size = ~uint64_t{0}; }},
   });
+}
+
+// All tails of up to three of these behind each beginning.
+TEST(SharedObjectTest, OnlyNamesOfTheKernelAbiAreLookedUp) {
+  constexpr const char kOthers[] = {'0', '1', '9', '/', ':', '_', '-', '+', ' ', 'a', '\n', '\xb9'};
+  std::vector<std::string> tails = {""};
+  for (size_t i = 0; tails[i].size() < 3; ++i) {
+    for (const char other : kOthers) tails.push_back(tails[i] + other);
+  }
+  for (const char* longer : {"123456789", "999999999", "1234567890", "4294967296", "0000000001"}) {
+    tails.emplace_back(longer);
+  }
+  const std::regex abi("burnish_(kernel|pack)_(0|[1-9][0-9]{0,8})");
+  std::set<std::string> loaded;
+  for (const std::string begin :
+       {"burnish_kernel_", "burnish_pack_", "burnish_kernel", "Burnish_kernel_", "_burnish_kernel_",
+        "burnish_", "memcpy", ""}) {
+    for (const std::string& tail : tails) {
+      ElfForTests elf;
+      elf.names[2] = begin + tail;  // "burnish_kernel_0" is the other's.
+      if (elf.names[2] == elf.names[1] || elf.names[2].empty()) continue;
+      const bool want = std::regex_match(elf.names[2], abi);
+      EXPECT_EQ(Refusal(elf.Bytes()), want ? "" : "a symbol that is no kernel and packs for none")
+          << elf.names[2];
+      if (want) loaded.insert(elf.names[2]);
+    }
+  }
+  // 1 + 2 * 1 + 2 * 3 + 2 * 9 indices, two long ones; one is taken.
+  EXPECT_EQ(loaded.size(), 2 * 29 - 1);
 }
 
 TEST(SharedObjectTest, WhatTheKernelsDoNotNeedIsRefused) {

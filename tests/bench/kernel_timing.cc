@@ -97,7 +97,7 @@ Compiled Compile(const Program& lowered, bool avx2) {
     if (avx2 && feature.rfind("avx512", 0) == 0) continue;
     target.features.push_back(feature);
   }
-  auto module = MakeLlvmBackend()->Compile(target, {{.symbol = "layer", .program = &lowered}});
+  auto module = MakeLlvmBackend()->Compile(target, {{.program = &lowered}});
   CHECK_OK(module);
   auto library = SharedObject::Load(module->elf);
   CHECK(library.ok());
@@ -162,7 +162,7 @@ double Time(Compiled& compiled, int threads) {
     context.shared_scratch = static_cast<decltype(context.shared_scratch)>(shared_scratch);
     contexts.push_back(context);
   }
-  auto kernel = compiled.library.Kernel("layer");
+  auto kernel = compiled.library.Kernel(compiled.info.symbol);
   CHECK(kernel.ok());
   auto pool = ThreadPool::Create({.thread_count = threads});
   CHECK(pool.ok());

@@ -113,9 +113,9 @@ TEST(QuantizedBitsTest, InterpreterAndMachineCodeRoundAlike) {
                 .value();
         ASSERT_OK_AND_ASSIGN(const Program scheduled, ApplyTrace(trace, defined));
         ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(scheduled));
-        ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                             MakeLlvmBackend()->Compile({.features = target},
-                                                        {{.symbol = "k", .program = &lowered}}));
+        ASSERT_OK_AND_ASSIGN(
+            CompiledModule module,
+            MakeLlvmBackend()->Compile({.features = target}, {{.program = &lowered}}));
         const CpuInfo cpu = HostCpuInfo();
         if (!std::all_of(target.begin(), target.end(),
                          [&](const std::string& f) { return cpu.Has(f); })) {

@@ -87,7 +87,8 @@ std::vector<absl::Status> CheckCompiled(const CodegenTarget& target,
                                         const std::vector<CompiledCase>& cases) {
   std::vector<KernelSource> sources;
   for (size_t i = 0; i < cases.size(); ++i) {
-    sources.push_back({.symbol = absl::StrCat("kernel", i), .program = cases[i].lowered});
+    sources.push_back(
+        {.symbol = absl::StrCat(BURNISH_KERNEL_PREFIX, i), .program = cases[i].lowered});
   }
   auto module = MakeLlvmBackend()->Compile(target, sources);
   if (!module.ok() && cases.size() > 1) {

@@ -160,9 +160,9 @@ TEST(SecondAlgorithmTest, MachineCodeComputesTheDefinitionWithinTheRunnersBound)
   for (const int32_t scale : {1, 2}) {
     ASSERT_OK_AND_ASSIGN(const Program scheduled, ApplyTrace(ChoiceOf(scale).trace, workload));
     ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(scheduled));
-    ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                         MakeLlvmBackend()->Compile(HostTargets().front(),
-                                                    {{.symbol = "kernel0", .program = &lowered}}));
+    ASSERT_OK_AND_ASSIGN(
+        CompiledModule module,
+        MakeLlvmBackend()->Compile(HostTargets().front(), {{.program = &lowered}}));
     ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
     ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got, runner.Run(lowered, arguments));
     double difference = 0, greatest = 0;

@@ -17,7 +17,7 @@ namespace {
 std::string KeyOf(const CodegenTarget& target, const KernelSource& source) {
   return Sha256Hex(absl::StrCat(target.triple, "\n", target.tune_cpu, "\n",
                                 absl::StrJoin(target.features, ","), "\n", source.symbol, "\n",
-                                source.pack_symbol, "\n", Print(*source.program)));
+                                Print(*source.program)));
 }
 
 }  // namespace

@@ -64,12 +64,12 @@ void Run(Backend& backend, const CpuInfo& cpu, const GemmTile& tile) {
   }
   const Program program = GemmTileProgram(tile);
   const double start = Seconds();
-  auto module = backend.Compile(target, {{.symbol = "gemm", .program = &program}});
+  auto module = backend.Compile(target, {{.program = &program}});
   const double compile_ms = (Seconds() - start) * 1e3;
   CHECK_OK(module);
   auto library = SharedObject::Load(module->elf);
   CHECK(library.ok());
-  auto kernel = library->Kernel("gemm");
+  auto kernel = library->Kernel(module->kernels[0].symbol);
   CHECK(kernel.ok());
   const Result result = Measure(program, tile, *kernel);
   std::printf(

@@ -342,7 +342,7 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
                 .int8 = HasFeature(target, "amx-tile") && HasFeature(target, "amx-int8")}};
   RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   if (info.has_pack) {
-    options.symbol = source.pack_symbol.empty() ? source.symbol + "_pack" : source.pack_symbol;
+    options.symbol = PackSymbol(source.symbol);
     options.pack = true;
     RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   }

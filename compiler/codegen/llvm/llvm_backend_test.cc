@@ -22,7 +22,7 @@ const CodegenTarget& Avx2() {
 }
 
 absl::StatusOr<KernelInfo> Info(const Program& program, const CodegenTarget& target = Avx2()) {
-  auto module = MakeLlvmBackend()->Compile(target, {{.symbol = "k", .program = &program}});
+  auto module = MakeLlvmBackend()->Compile(target, {{.program = &program}});
   if (!module.ok()) return module.status();
   return module->kernels[0];
 }
@@ -208,7 +208,7 @@ TEST(LlvmBackendTest, ObjectsOfManyThreadsAreThoseOfOne) {
 TEST(LlvmBackendTest, FolderThatCannotBeWrittenIsReported) {
   const Program program = GemmTileProgram({.lanes = 8});
   EXPECT_THAT(MakeLlvmBackend({.temporary_folder = "/nonexistent"})
-                  ->Compile(Avx2(), {{.symbol = "k", .program = &program}}),
+                  ->Compile(Avx2(), {{.program = &program}}),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/nonexistent")));
 }
 

@@ -83,8 +83,8 @@ class MathEmitterTest : public ::testing::TestWithParam<Isa> {
     w.Loop(
         LoopKind::kVectorized, size,
         [&](Expr i) { w.Store(out, {i}, function(w.At(a, {i}), w.At(b, {i}))); }, lanes);
-    auto module = MakeLlvmBackend()->Compile({.features = GetParam().features},
-                                             {{.symbol = "k", .program = &w.program()}});
+    auto module =
+        MakeLlvmBackend()->Compile({.features = GetParam().features}, {{.program = &w.program()}});
     EXPECT_THAT(module, IsOk());
     auto runner = KernelRunner::Load(std::move(*module));
     EXPECT_THAT(runner, IsOk());
