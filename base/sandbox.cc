@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <initializer_list>
 #include <system_error>
 
 #include "base/filter_state.h"
@@ -144,16 +145,30 @@ class Filter {
     Return(action);
   }
 
-  // Where argument `index` has `value` in the bits of `mask`; else the next check has its turn, as
-  // it may be a check of the same call.
-  void OnArgument(int call, int index, uint32_t mask, uint32_t value, uint32_t action) {
-    IfEqual(static_cast<uint32_t>(call), 0, 5);
-    // Low half: both machines are little-endian.
-    Load(offsetof(seccomp_data, args) + static_cast<size_t>(index) * sizeof(uint64_t));
-    Add(BPF_ALU | BPF_AND | BPF_K, 0, 0, mask);
-    IfEqual(value, 0, 1);
+  struct Argument {
+    int index;
+    uint32_t mask, value;
+  };
+
+  // Where each of `arguments` has its value in the bits of its mask; else the next check has its
+  // turn, as it may be a check of the same call.
+  void OnArguments(int call, std::initializer_list<Argument> arguments, uint32_t action) {
+    constexpr int kLength = 3;  // Of a check of one argument.
+    const int length = kLength * static_cast<int>(arguments.size());
+    IfEqual(static_cast<uint32_t>(call), 0, length + 2);
+    int left = length;
+    for (const Argument& argument : arguments) {
+      // Low half: both machines are little-endian.
+      Load(offsetof(seccomp_data, args) + static_cast<size_t>(argument.index) * sizeof(uint64_t));
+      Add(BPF_ALU | BPF_AND | BPF_K, 0, 0, argument.mask);
+      left -= kLength;
+      IfEqual(argument.value, 0, left + 1);
+    }
     Return(action);
     Load(offsetof(seccomp_data, nr));
+  }
+  void OnArgument(int call, int index, uint32_t mask, uint32_t value, uint32_t action) {
+    OnArguments(call, {{index, mask, value}}, action);
   }
 
   // False: this kernel has no filters, or lets nobody have one.
@@ -182,7 +197,7 @@ class Filter {
 };
 
 constexpr uint32_t kWhole = ~uint32_t{0};
-constexpr int kProtection = 2;  // Which argument of mmap and mprotect it is.
+constexpr int kProtection = 2, kFlags = 3;  // Which arguments of mmap and mprotect they are.
 
 // Of the calling thread alone; others are not there for it.
 void AllowOwnAffinity(Filter& filter) {
@@ -202,12 +217,13 @@ std::vector<uint32_t> OwnThreads() {
 bool DenyByDefault() {
   Filter filter;
   for (const int call : kRunAllowed) filter.On(call, SECCOMP_RET_ALLOW);
-  // Code comes to be as SharedObject makes it: written, and then executable instead of writable.
+  // Code comes to be as SharedObject maps it, from a file and for good.
   filter.OnArgument(SYS_mmap, kProtection, PROT_EXEC, 0, SECCOMP_RET_ALLOW);
-  for (const uint32_t either : {0, PROT_WRITE, PROT_EXEC}) {
-    filter.OnArgument(SYS_mprotect, kProtection, PROT_WRITE | PROT_EXEC, either, SECCOMP_RET_ALLOW);
-  }
-  filter.OnArgument(SYS_prctl, 0, kWhole, PR_SET_VMA, SECCOMP_RET_ALLOW);  // Its memory's name.
+  filter.OnArguments(SYS_mmap,
+                     {{kProtection, kWhole, PROT_READ | PROT_EXEC},
+                      {kFlags, kWhole, MAP_PRIVATE | MAP_FIXED | MAP_POPULATE}},
+                     SECCOMP_RET_ALLOW);
+  filter.OnArgument(SYS_mprotect, kProtection, PROT_EXEC, 0, SECCOMP_RET_ALLOW);
   // abort() sends its signal to this process; nobody else is to get one.
   filter.OnArgument(SYS_tgkill, 0, kWhole, static_cast<uint32_t>(getpid()), SECCOMP_RET_ALLOW);
   // A thread of the pool lends another its CPU. No others can be started any more.

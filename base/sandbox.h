@@ -14,8 +14,8 @@ struct SandboxOptions {
     // For machine code of candidates, whose host has opened all that it needs and started all of
     // its threads: memory, clocks, locks of threads, reading and writing what is open. No file, no
     // thread and no process can be opened or started, no signal sent to anybody else, nobody
-    // else's CPUs chosen. Memory becomes code by taking away the right to write it, and no other
-    // way: what maps a candidate in here can, and a file cannot be mapped as code.
+    // else's CPUs chosen. Code is mapped from an open file, privately, and no memory becomes code
+    // that was anything else: what maps a candidate in here needs no more.
     kRun,
     // For a compiler: everything but the network, other programs and processes, and the kernel's
     // own doors. Files can be read where programs and the system keep theirs, and written beneath

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/unique_fd.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -84,23 +85,34 @@ TEST_F(SandboxTest, RunningCodeOpensNothingAndStartsNothing) {
             -SIGTERM);
 }
 
-// The way that code is loaded, and no other.
-TEST_F(SandboxTest, RunningCodeMakesCodeOfItsOwnMemoryAlone) {
+// The way that code is loaded, and no other: each protection that memory can be mapped with, and
+// each that it can be given then.
+TEST_F(SandboxTest, RunningCodeMapsCodeFromFilesAlone) {
   if (!FindSandboxSupport().allow_list) GTEST_SKIP() << "a sanitizer maps code itself";
   const SandboxOptions options{.profile = Profile::kRun};
-  const auto ends = [&](int mapped_as, int then) {
-    return EndOf(options, [=] {
-      void* const memory =
-          mmap(nullptr, 4096, mapped_as, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);
-      return memory != MAP_FAILED && mprotect(memory, 4096, then) == 0 ? 0 : 1;
-    });
-  };
-  EXPECT_EQ(ends(PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC), 0);
-  EXPECT_EQ(ends(PROT_READ | PROT_WRITE, PROT_READ), 0);
-  EXPECT_EQ(ends(PROT_NONE, PROT_READ | PROT_WRITE), 0);
-  EXPECT_EQ(ends(PROT_READ | PROT_EXEC, PROT_READ), -SIGSYS);
-  EXPECT_EQ(ends(PROT_READ | PROT_WRITE | PROT_EXEC, PROT_READ), -SIGSYS);
-  EXPECT_EQ(ends(PROT_READ | PROT_WRITE, PROT_WRITE | PROT_EXEC), -SIGSYS);
+  const UniqueFd file(memfd_create("code", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(file.get(), 4096), 0);
+  void* const place = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(place, MAP_FAILED);
+  constexpr int kPlaced = MAP_FIXED | MAP_POPULATE, kAny = MAP_PRIVATE | MAP_ANONYMOUS;
+  constexpr int kCode = PROT_READ | PROT_EXEC;
+  for (const int flags : {MAP_PRIVATE, MAP_SHARED, kAny, MAP_PRIVATE | kPlaced, kAny | kPlaced,
+                          MAP_SHARED | kPlaced}) {
+    for (int first = 0; first < 8; ++first) {
+      for (int then = 0; then < 8; ++then) {
+        const bool is_code = first == kCode && flags == (MAP_PRIVATE | kPlaced);
+        const bool is_allowed = (is_code || (first & PROT_EXEC) == 0) && (then & PROT_EXEC) == 0;
+        EXPECT_EQ(EndOf(options,
+                        [&] {
+                          void* const memory = mmap(place, 4096, first, flags, file.get(), 0);
+                          if (memory == MAP_FAILED) return 1;
+                          return mprotect(memory, 4096, then) == 0 ? 0 : 2;
+                        }),
+                  is_allowed ? 0 : -SIGSYS)
+            << flags << " " << first << " then " << then;
+      }
+    }
+  }
 }
 
 int SetsAffinity(pid_t thread) {

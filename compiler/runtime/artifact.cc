@@ -1,11 +1,6 @@
 #include "compiler/runtime/artifact.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,32 +38,6 @@ RuntimeOr<ArtifactManifest> ReadManifest(const SectionFile& file) {
   return manifest;
 }
 
-// Bytes in memory that nobody can change any more, this process included.
-RuntimeOr<UniqueFd> SealedFile(std::span<const uint8_t> bytes) {
-  UniqueFd file(memfd_create("burnish-artifact", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file.valid()) return ErrnoStatus("memfd_create", errno);
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t wrote = write(file.get(), bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return ErrnoStatus("writing machine code to memory", errno);
-    done += static_cast<size_t>(wrote);
-  }
-  constexpr int kSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
-  if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return ErrnoStatus("sealing", errno);
-  return file;
-}
-
-RuntimeOr<SharedObject> LoadSealed(int descriptor, uint64_t size_bytes) {
-  if (size_bytes == 0) return SharedObject::Load({});
-  // Private: before Linux 6.7 a sealed file cannot be mapped as shared.
-  void* const memory = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (memory == MAP_FAILED) return ErrnoStatus("mapping an artifact", errno);
-  RuntimeOr<SharedObject> code =
-      SharedObject::Load({static_cast<const uint8_t*>(memory), size_bytes});
-  munmap(memory, size_bytes);
-  return code;
-}
-
 }  // namespace
 
 std::string WriteArtifact(const ArtifactManifest& manifest, std::span<const uint8_t> elf) {
@@ -100,8 +69,8 @@ RuntimeOr<SealedArtifact> Artifact::Read(std::span<const uint8_t> bytes,
   // process.
   RUNTIME_RETURN_IF_ERROR(CheckHostCanRun(manifest.abi_version, manifest.features, host_features));
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> elf, file.Read(SectionKind::kElf));
-  RUNTIME_ASSIGN_OR_RETURN(UniqueFd sealed, SealedFile(elf));
-  return SealedArtifact(std::move(manifest), std::move(sealed), elf.size());
+  RUNTIME_ASSIGN_OR_RETURN(SealedCode sealed, SealedCode::Of(elf));
+  return SealedArtifact(std::move(manifest), std::move(sealed));
 }
 
 RuntimeOr<SealedArtifact> Artifact::Read(std::span<const uint8_t> bytes) {
@@ -114,7 +83,7 @@ RuntimeOr<std::unique_ptr<Artifact>> Artifact::Map(SealedArtifact sealed, CodeOr
                          "the code of a candidate is mapped in the sandbox alone, and this process "
                          "filters no system calls");
   }
-  RUNTIME_ASSIGN_OR_RETURN(SharedObject code, LoadSealed(sealed.elf_.get(), sealed.elf_bytes_));
+  RUNTIME_ASSIGN_OR_RETURN(SharedObject code, SharedObject::Load(sealed.code_));
   std::unique_ptr<Artifact> artifact(new Artifact(std::move(sealed.manifest_), std::move(code)));
   for (size_t i = 0; i < artifact->manifest_.kernels.size(); ++i) {
     const std::string number = std::to_string(i);

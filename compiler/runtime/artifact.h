@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/tile_permission.h"
-#include "base/unique_fd.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/kernel_manifest.h"
 #include "compiler/runtime/runtime_status.h"
@@ -45,20 +44,18 @@ enum class CodeOrigin {
   kCandidate,  // Of anybody who may order jobs: runs in a sandbox (base/sandbox.h) or not at all.
 };
 
-// An artifact that was checked and is not code yet. Its bytes lie in a sealed file of memory: what
-// runs in this process later does not change them.
+// An artifact that was checked and is not code yet.
 class SealedArtifact {
  public:
   const ArtifactManifest& manifest() const { return manifest_; }
 
  private:
   friend class Artifact;
-  SealedArtifact(ArtifactManifest manifest, UniqueFd elf, uint64_t elf_bytes)
-      : manifest_(std::move(manifest)), elf_(std::move(elf)), elf_bytes_(elf_bytes) {}
+  SealedArtifact(ArtifactManifest manifest, SealedCode code)
+      : manifest_(std::move(manifest)), code_(std::move(code)) {}
 
   ArtifactManifest manifest_;
-  UniqueFd elf_;
-  uint64_t elf_bytes_;
+  SealedCode code_;
 };
 
 // A loaded artifact. Immutable; may be used by several threads.

@@ -267,13 +267,19 @@ RuntimeStatus ElfImage::AddSegment(const Elf64_Phdr& header, std::span<const uin
   }
   // Whole pages have one protection, so segments that share one cannot have theirs.
   if (first_page < size_bytes_) return Refused("its segments overlap or are not in order");
+  // Linkers place it so. What is not written is mapped and not copied.
+  const bool is_writable = (header.p_flags & PF_W) != 0;
+  if (!is_writable && (header.p_offset % page_bytes != header.p_vaddr % page_bytes ||
+                       header.p_filesz != header.p_memsz)) {
+    return Refused("a segment that cannot be mapped from the file");
+  }
   alignment_bytes_ = std::max(alignment_bytes_, alignment);
   size_bytes_ = PageEnd(header.p_vaddr + header.p_memsz, page_bytes);
   segments_.push_back({.address = header.p_vaddr,
                        .memory_bytes = header.p_memsz,
                        .file_offset = header.p_offset,
                        .file_bytes = header.p_filesz,
-                       .is_writable = (header.p_flags & PF_W) != 0,
+                       .is_writable = is_writable,
                        .is_executable = (header.p_flags & PF_X) != 0});
   return RuntimeStatus();
 }
@@ -302,6 +308,7 @@ RuntimeOr<std::map<std::string, uint64_t>> ElfImage::Place(std::span<const uint8
         !Inside(segment.address, segment.memory_bytes, image.size())) {
       return Refused("it is not the file that was read");
     }
+    if (!segment.is_writable) continue;
     std::memcpy(image.data() + segment.address, file.data() + segment.file_offset,
                 segment.file_bytes);
   }

@@ -28,15 +28,17 @@ struct ElfSegment {
 class ElfImage {
  public:
   // Reads the headers. Segments come in the order of their addresses, and no two of them share a
-  // page. `page_bytes`: of memory.
+  // page. What is not writable lies in the file as in memory, so that its pages are the file's.
+  // `page_bytes`: of memory.
   static RuntimeOr<ElfImage> Read(std::span<const uint8_t> file, uint64_t page_bytes);
 
   const std::vector<ElfSegment>& segments() const { return segments_; }
   uint64_t size_bytes() const { return size_bytes_; }            // Whole pages.
   uint64_t alignment_bytes() const { return alignment_bytes_; }  // Of the image; a power of two.
 
-  // Copies the segments of `file`, the bytes that were read, into `image` (size_bytes, zeros). All
-  // else is read there: the dynamic table lies where the segments put it, and nowhere else.
+  // `image` (size_bytes) has the pages of `file`, the bytes that were read, where no segment is
+  // writable, and zeros elsewhere: writable segments are copied to there. All else is read in it:
+  // the dynamic table lies where the segments put it, and nowhere else.
   // Relocates what may be written for an image at the address of `image`. The functions, by their
   // names of the kernel ABI, and their addresses.
   RuntimeOr<std::map<std::string, uint64_t>> Place(std::span<const uint8_t> file,

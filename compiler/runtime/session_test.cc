@@ -1,8 +1,15 @@
 #include "compiler/runtime/session.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -82,6 +89,66 @@ TEST(SessionTest, RightOnMoreAndFewerThreadsThanTunedFor) {
                                                             want.reversed[5], want.reversed[5]}));
       EXPECT_EQ(Output(*session, 2, 1), std::vector<float>{9 * 1.0f + 16 * -7.0f});
     }
+  }
+}
+
+// The kernel's own switch (Linux 6.3). False: there is none.
+bool RefuseNewCode() {
+  constexpr int kSetMdwe = 65, kRefuseExecGain = 1;
+  return prctl(kSetMdwe, kRefuseExecGain, 0, 0, 0) == 0;
+}
+
+// What systemd's MemoryDenyWriteExecute= is on older kernels.
+bool FilterNewCode() {
+  constexpr auto kProtection = offsetof(seccomp_data, args) + 2 * sizeof(uint64_t);
+  constexpr uint32_t kWriteAndExecute = PROT_WRITE | PROT_EXEC;
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 2, 5),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kProtection),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 4, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kProtection),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kWriteAndExecute),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kWriteAndExecute, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+  };
+  const sock_fprog program = {.len = std::size(code), .filter = code};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
+}
+
+constexpr int kUnhardened = 77;
+
+// Ends with 0 where a bundle loads and computes what it should.
+[[noreturn]] void RunHardened(bool (*harden)()) {
+  if (!harden()) std::_Exit(kUnhardened);
+  void* const page =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0) std::_Exit(2);
+  if (mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+      MAP_FAILED) {
+    std::_Exit(3);
+  }
+  const auto model = Model::LoadBytes(AsBytes(TestBundle()), {});
+  if (!model.ok()) std::_Exit(4);
+  const std::unique_ptr<Session> session = MakeSession(*model, 2);
+  const std::vector<float> x = Ramp(-300.0f);
+  SetInputs(*session, x, kIndex);
+  if (!session->Run().ok()) std::_Exit(5);
+  std::_Exit(Output(*session, 0, kTestCount) == Expected(x).sum ? 0 : 6);
+}
+
+TEST(SessionTest, RunsWhereNoMemoryMayBecomeCode) {
+  for (bool (*const harden)() : {&RefuseNewCode, &FilterNewCode}) {
+    EXPECT_EXIT(
+        RunHardened(harden),
+        [](int status) {
+          return WIFEXITED(status) &&
+                 (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kUnhardened);
+        },
+        "");
   }
 }
 

@@ -164,6 +164,7 @@ TEST(SharedObjectTest, CodeThatWouldRunOnItsOwnIsRefusedByName) {
 TEST(SharedObjectTest, CodeAndDataStayApart) {
   constexpr const char kNotWritten[] = "it relocates what is not to be written";
   constexpr const char kOrder[] = "its segments overlap or are not in order";
+  constexpr const char kUnmapped[] = "a segment that cannot be mapped from the file";
   ExpectRefused({
       {"a segment is writable and executable",
        [](auto& elf) { elf.segments[ElfForTests::kCode].p_flags |= PF_W; }},
@@ -188,8 +189,10 @@ TEST(SharedObjectTest, CodeAndDataStayApart) {
        [](auto& elf) {  // The data's page is the code's.
          elf.segments[ElfForTests::kData].p_vaddr -= ElfForTests::kPageBytes;
        }},
-      {kOrder,
+      {kUnmapped,
        [](auto& elf) { elf.segments[ElfForTests::kCode].p_memsz = 2 * ElfForTests::kPageBytes; }},
+      {kUnmapped, [](auto& elf) { elf.segments[ElfForTests::kTables].p_memsz += 1; }},
+      {kUnmapped, [](auto& elf) { elf.segments[ElfForTests::kCode].p_vaddr += 0x10; }},
       {kOrder,
        [](auto& elf) {
          std::swap(elf.segments[ElfForTests::kCode], elf.segments[ElfForTests::kData]);
