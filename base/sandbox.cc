@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,9 +17,11 @@
 #include <cstddef>
 #include <filesystem>
 #include <initializer_list>
+#include <span>
 #include <system_error>
 
 #include "base/filter_state.h"
+#include "base/sandbox_calls.h"
 #include "base/sanitized.h"
 
 namespace burnish {
@@ -34,94 +37,6 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 
 // By number: Debian 12's headers are older than some kernels that this runs on. Stable ABI.
 constexpr long kLandlockCreateRuleset = 444, kLandlockAddRule = 445, kLandlockRestrictSelf = 446;
-
-// What kRun allows, whatever the arguments. Each is of the runner itself after all is opened:
-// memory of buffers, clocks, the locks and waits of its threads, its pipes, counters that are open,
-// its end.
-constexpr int kRunAllowed[] = {
-    SYS_read,
-    SYS_pread64,
-    SYS_readv,
-    SYS_write,
-    SYS_writev,
-    SYS_close,
-    SYS_lseek,
-    SYS_fstat,
-    SYS_flock,
-    SYS_munmap,
-    SYS_mremap,
-    SYS_madvise,
-    SYS_brk,
-    SYS_futex,
-    SYS_membarrier,
-    SYS_sched_yield,
-    SYS_sched_getaffinity,
-    SYS_getcpu,
-    SYS_clock_gettime,
-    SYS_clock_getres,
-    SYS_clock_nanosleep,
-    SYS_nanosleep,
-    SYS_gettimeofday,
-    SYS_getrusage,
-    SYS_getpid,
-    SYS_gettid,
-    SYS_getrandom,
-    SYS_rt_sigaction,
-    SYS_rt_sigprocmask,
-    SYS_rt_sigreturn,
-    SYS_sigaltstack,
-    SYS_restart_syscall,
-    SYS_set_robust_list,
-    SYS_rseq,
-    SYS_exit,
-    SYS_exit_group,
-};
-
-// What nobody who compiles or runs a candidate does, in any build.
-constexpr int kDenied[] = {
-    // The network. Sockets that are open stay: a compiler's child answers through one.
-    SYS_socket,
-    SYS_connect,
-    SYS_bind,
-    SYS_listen,
-    SYS_accept,
-    SYS_accept4,
-    // Other programs, and other processes' memory.
-    SYS_execve,
-    SYS_execveat,
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_pidfd_open,
-    SYS_pidfd_getfd,
-    SYS_pidfd_send_signal,
-    // The kernel's own doors: where its holes were found.
-    SYS_io_uring_setup,
-    SYS_io_uring_enter,
-    SYS_io_uring_register,
-    SYS_bpf,
-    SYS_perf_event_open,
-    SYS_userfaultfd,
-    SYS_keyctl,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_init_module,
-    SYS_finit_module,
-    SYS_delete_module,
-    SYS_kexec_load,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    SYS_setns,
-    SYS_unshare,
-    SYS_reboot,
-    SYS_swapon,
-    SYS_swapoff,
-    SYS_settimeofday,
-    SYS_clock_settime,
-    SYS_sethostname,
-};
 
 // A program for the kernel, one instruction after the other. Each check is of a number and falls
 // through to the next, so that no jump is longer than a few instructions.
@@ -199,10 +114,12 @@ class Filter {
 constexpr uint32_t kWhole = ~uint32_t{0};
 constexpr int kProtection = 2, kFlags = 3;  // Which arguments of mmap and mprotect they are.
 
+constexpr uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM;
+
 // Of the calling thread alone; others are not there for it.
 void AllowOwnAffinity(Filter& filter) {
   filter.OnArgument(SYS_sched_setaffinity, 0, kWhole, 0, SECCOMP_RET_ALLOW);
-  filter.On(SYS_sched_setaffinity, SECCOMP_RET_ERRNO | EPERM);
+  filter.On(SYS_sched_setaffinity, kRefuse);
 }
 
 std::vector<uint32_t> OwnThreads() {
@@ -214,9 +131,14 @@ std::vector<uint32_t> OwnThreads() {
   return threads;
 }
 
-bool DenyByDefault() {
+// abort() sends its signal to this process; nobody else is to get one.
+void AllowOwnSignals(Filter& filter) {
+  filter.OnArgument(SYS_tgkill, 0, kWhole, static_cast<uint32_t>(getpid()), SECCOMP_RET_ALLOW);
+}
+
+bool FilterRuns() {
   Filter filter;
-  for (const int call : kRunAllowed) filter.On(call, SECCOMP_RET_ALLOW);
+  for (const int call : kAllowedCalls) filter.On(call, SECCOMP_RET_ALLOW);
   // Code comes to be as SharedObject maps it, from a file and for good.
   filter.OnArgument(SYS_mmap, kProtection, PROT_EXEC, 0, SECCOMP_RET_ALLOW);
   filter.OnArguments(SYS_mmap,
@@ -224,8 +146,7 @@ bool DenyByDefault() {
                       {kFlags, kWhole, MAP_PRIVATE | MAP_FIXED | MAP_POPULATE}},
                      SECCOMP_RET_ALLOW);
   filter.OnArgument(SYS_mprotect, kProtection, PROT_EXEC, 0, SECCOMP_RET_ALLOW);
-  // abort() sends its signal to this process; nobody else is to get one.
-  filter.OnArgument(SYS_tgkill, 0, kWhole, static_cast<uint32_t>(getpid()), SECCOMP_RET_ALLOW);
+  AllowOwnSignals(filter);
   // A thread of the pool lends another its CPU. No others can be started any more.
   for (const uint32_t thread : OwnThreads()) {
     filter.OnArgument(SYS_sched_setaffinity, 0, kWhole, thread, SECCOMP_RET_ALLOW);
@@ -234,20 +155,53 @@ bool DenyByDefault() {
   return filter.Install(SECCOMP_RET_KILL_PROCESS);
 }
 
-bool AllowByDefault() {
-  Filter filter;
-  for (const int call : kDenied) filter.On(call, SECCOMP_RET_KILL_PROCESS);
-  AllowOwnAffinity(filter);
-  if (!kSanitized) {
-    // Threads yes, processes no. The newer call hides its flags in memory that no filter can read:
-    // the C library takes the older one where it is told that there is none.
-    filter.On(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    filter.OnArgument(SYS_clone, 0, CLONE_THREAD, 0, SECCOMP_RET_KILL_PROCESS);
-#if defined(__x86_64__)
-    filter.On(SYS_fork, SECCOMP_RET_KILL_PROCESS);
-    filter.On(SYS_vfork, SECCOMP_RET_KILL_PROCESS);
-#endif
+// What a descriptor may be asked for: no owner, who would get signals, and no input of a terminal.
+constexpr uint32_t kFileCommands[] = {
+    F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD,     F_SETFD,     F_GETFL,      F_SETFL,     F_GETLK,
+    F_SETLK, F_SETLKW,        F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_ADD_SEALS, F_GET_SEALS};
+constexpr uint32_t kDeviceCommands[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX};
+// Names of threads and memory.
+constexpr uint32_t kOwnCommands[] = {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_DUMPABLE};
+
+void AllowCommands(Filter& filter, int call, int index, std::span<const uint32_t> commands) {
+  for (const uint32_t command : commands) {
+    filter.OnArgument(call, index, kWhole, command, SECCOMP_RET_ALLOW);
   }
+  filter.On(call, kRefuse);
+}
+
+bool FilterCompilers() {
+  Filter filter;
+  for (const int call : kDeniedCalls) filter.On(call, SECCOMP_RET_KILL_PROCESS);
+  for (const int call : kAllowedCalls) filter.On(call, SECCOMP_RET_ALLOW);
+  for (const int call : kAllowedCallsOfCompilers) filter.On(call, SECCOMP_RET_ALLOW);
+  const auto own = static_cast<uint32_t>(getpid());
+  AllowOwnSignals(filter);
+  filter.On(SYS_tgkill, kRefuse);
+  AllowCommands(filter, SYS_kill, 0, {&own, 1});
+  const uint32_t limited[] = {0, own};
+  AllowCommands(filter, SYS_prlimit64, 0, limited);
+  AllowCommands(filter, SYS_fcntl, 1, kFileCommands);
+  AllowCommands(filter, SYS_ioctl, 1, kDeviceCommands);
+  AllowCommands(filter, SYS_prctl, 0, kOwnCommands);
+  AllowOwnAffinity(filter);
+#if defined(__x86_64__)
+  filter.On(SYS_fork, SECCOMP_RET_KILL_PROCESS);
+  filter.On(SYS_vfork, SECCOMP_RET_KILL_PROCESS);
+#endif
+  // Threads yes, processes no. The newer call hides its flags in memory that no filter can read:
+  // the C library takes the older one where it is told that there is none.
+  filter.OnArgument(SYS_clone, 0, CLONE_THREAD, 0, SECCOMP_RET_KILL_PROCESS);
+  filter.On(SYS_clone, SECCOMP_RET_ALLOW);
+  // As of a kernel that is older than the call: programs then do without it.
+  return filter.Install(SECCOMP_RET_ERRNO | ENOSYS);
+}
+
+// Of a build with a sanitizer, whose own calls nobody lists.
+bool FilterSanitized() {
+  Filter filter;
+  for (const int call : kDeniedCalls) filter.On(call, SECCOMP_RET_KILL_PROCESS);
+  AllowOwnAffinity(filter);
   return filter.Install(SECCOMP_RET_ALLOW);
 }
 
@@ -335,7 +289,9 @@ std::string EnterSandbox(const SandboxOptions& options) {
   if (!denies_by_default && !RestrictFiles(options)) {
     AddMissing("Landlock", missing);
   }
-  const bool is_filtered = denies_by_default ? DenyByDefault() : AllowByDefault();
+  const bool is_filtered = denies_by_default ? FilterRuns()
+                           : kSanitized      ? FilterSanitized()
+                                             : FilterCompilers();
   if (!is_filtered) AddMissing("seccomp", missing);
   // A compiler's process has no business with candidates' code.
   if (is_filtered && options.profile == SandboxOptions::Profile::kRun) code_may_be_foreign = true;

@@ -17,9 +17,10 @@ struct SandboxOptions {
     // else's CPUs chosen. Code is mapped from an open file, privately, and no memory becomes code
     // that was anything else: what maps a candidate in here needs no more.
     kRun,
-    // For a compiler: everything but the network, other programs and processes, and the kernel's
-    // own doors. Files can be read where programs and the system keep theirs, and written beneath
-    // `writable_folder`, where the kernel has Landlock.
+    // For a compiler, or an interpreter that reads: files, memory, threads of its own. Nothing
+    // reaches another process, the network or the kernel's own doors. Files can be read where
+    // programs and the system keep theirs, and written beneath `writable_folder`, where the kernel
+    // has Landlock; what that does not guard, as modes, cannot be changed.
     kCompile,
   };
   Profile profile = Profile::kRun;
@@ -34,16 +35,17 @@ struct SandboxOptions {
 };
 
 // Also takes core files and, with no_new_privs, what set-user-id programs would give. Of all
-// threads that there are, and of those to come. A system call that is not allowed ends the process
-// with SIGSYS. Returns what could not be had, for a log; empty: nothing.
+// threads that there are, and of those to come. A system call that is not allowed
+// (sandbox_calls.h) ends the process with SIGSYS, or is not there for a compiler. Returns what
+// could not be had, for a log; empty: nothing.
 std::string EnterSandbox(const SandboxOptions& options);
 
 // Of this kernel, and of this build.
 struct SandboxSupport {
   bool seccomp = false;
   int landlock_version = 0;     // 0: none.
-  bool allow_list = false;      // kRun denies by default; false with a sanitizer, whose own calls
-                                // nobody lists: then kRun denies what kCompile does.
+  bool allow_list = false;      // False with a sanitizer, whose own calls nobody lists: then
+                                // both profiles deny kDeniedCalls alone.
   std::string Missing() const;  // For people; empty: nothing.
 };
 SandboxSupport FindSandboxSupport();
