@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "db/sqlite/damaged_row.h"
 #include "db/sqlite/record_rows.h"
 
 namespace burnish {
@@ -115,8 +116,8 @@ class BestLookUp {
                          // are many times the size of an index entry.
                          connection_.Query(absl::StrCat(kSelectRecord, " WHERE r.id=?")));
         ASSIGN_OR_RETURN(const bool found, row.Int(best.row_id).Step());
-        if (!found) return absl::InternalError(absl::StrCat("record ", best.row_id, " has gone"));
-        ASSIGN_OR_RETURN(answer.records.emplace_back(), RecordAt(row));
+        if (!found) return RecordWithoutParts(connection_.path(), best.row_id);
+        ASSIGN_OR_RETURN(answer.records.emplace_back(), RecordAt(row, connection_.path()));
       }
       return true;
     }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "db/record_summary.h"
+#include "db/sqlite/damaged_row.h"
 #include "db/sqlite/record_rows.h"
 #include "proto/trace.h"
 
@@ -94,6 +95,9 @@ absl::StatusOr<int64_t> FindRecordRow(SqliteConnection& connection, absl::string
       SqliteQuery query,
       connection.Query("SELECT id FROM record WHERE candidate_id=? AND method_version=?"));
   ASSIGN_OR_RETURN(const bool found, query.Blob(candidate_id).Int(method_version).Step());
+  if (found && query.IntAt(0) < 1) {
+    return DamagedRow(connection.path(), "record", query.IntAt(0), "it has the number of none");
+  }
   return found ? query.IntAt(0) : 0;
 }
 
@@ -148,7 +152,7 @@ ORDER BY id)sql"));
     ASSIGN_OR_RETURN(const bool found, query.Step());
     if (!found) return measurements;
     ASSIGN_OR_RETURN(measurements.emplace_back(),
-                     ParseMeasurement(query.BytesAt(1), "", connection.path()));
+                     ParseMeasurement(query.BytesAt(1), {}, query.IntAt(0), connection.path()));
   }
 }
 

@@ -3,18 +3,20 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "db/sqlite/best_lookup.h"
+#include "db/sqlite/damaged_row.h"
 #include "db/sqlite/record_rows.h"
 #include "db/sqlite/record_writer.h"
+#include "proto/workload.h"
 
 namespace burnish {
 namespace {
 
-absl::StatusOr<std::vector<Record>> AllRecords(SqliteQuery& query) {
+absl::StatusOr<std::vector<Record>> AllRecords(SqliteQuery& query, absl::string_view path) {
   std::vector<Record> records;
   while (true) {
     ASSIGN_OR_RETURN(const bool found, query.Step());
     if (!found) return records;
-    ASSIGN_OR_RETURN(records.emplace_back(), RecordAt(query));
+    ASSIGN_OR_RETURN(records.emplace_back(), RecordAt(query, path));
   }
 }
 
@@ -53,7 +55,7 @@ absl::StatusOr<std::vector<Record>> SqliteRecordStore::FindCandidate(
     ASSIGN_OR_RETURN(SqliteQuery query,
                      connection.Query(absl::StrCat(
                          kSelectRecord, " WHERE r.candidate_id=? ORDER BY r.method_version")));
-    ASSIGN_OR_RETURN(records, AllRecords(query.Blob(candidate_id)));
+    ASSIGN_OR_RETURN(records, AllRecords(query.Blob(candidate_id), connection.path()));
     return absl::OkStatus();
   }));
   return records;
@@ -80,7 +82,7 @@ absl::StatusOr<std::vector<Record>> SqliteRecordStore::Scan(const RecordQuery& q
     if (query.workload_id.has_value()) rows.Blob(*query.workload_id);
     if (query.anchor_id.has_value()) rows.Blob(*query.anchor_id);
     if (query.target.has_value()) rows.Text(*query.target);
-    ASSIGN_OR_RETURN(records, AllRecords(rows.Int(query.limit)));
+    ASSIGN_OR_RETURN(records, AllRecords(rows.Int(query.limit), connection.path()));
     return absl::OkStatus();
   }));
   return records;
@@ -130,11 +132,15 @@ absl::StatusOr<std::optional<Workload>> SqliteRecordStore::FindWorkload(
   RETURN_IF_ERROR(database_->Read([&](SqliteConnection& connection) -> absl::Status {
     ASSIGN_OR_RETURN(
         SqliteQuery row,
-        connection.Query("SELECT text, sha256, anchor_sha256 FROM workload WHERE sha256=?"));
+        connection.Query("SELECT text, sha256, anchor_sha256, id FROM workload WHERE sha256=?"));
     ASSIGN_OR_RETURN(const bool found, row.Blob(workload_id).Step());
     if (found) {
       workload =
           Workload{.text = row.BytesAt(0), .id = row.BytesAt(1), .anchor_id = row.BytesAt(2)};
+      if (Sha256Bytes(workload->text) != workload->id) {
+        return DamagedRow(connection.path(), "workload", row.IntAt(3),
+                          "its text is not what its hash says");
+      }
     }
     return absl::OkStatus();
   }));

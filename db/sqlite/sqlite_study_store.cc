@@ -1,12 +1,18 @@
 #include "db/sqlite/sqlite_study_store.h"
 
+#include <cmath>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "db/damaged_study.h"
 #include "db/record_store.h"
 #include "proto/study.pb.h"
 
 namespace burnish {
 namespace {
+
+constexpr size_t kHashBytes = 32;
 
 // Counts in queries of their own: joined to the study, tasks, log and jobs would multiply each
 // other. The log's length is its last number and one, which the key's end gives without a count.
@@ -18,20 +24,24 @@ SELECT s.id, s.title, s.target, s.state, s.spec, s.detail, s.created_ns, s.updat
   s.lease_owner, s.lease_expires_ns, s.crash_count
 FROM study s)sql";
 
-StudySummary SummaryAt(const SqliteQuery& row) {
-  return {.study = {.id = row.BytesAt(0),
-                    .title = row.BytesAt(1),
-                    .target = row.BytesAt(2),
-                    .state = static_cast<StudyState>(row.IntAt(3)),
-                    .spec = row.BytesAt(4),
-                    .detail = row.BytesAt(5),
-                    .created_ns = row.IntAt(6),
-                    .updated_ns = row.IntAt(7)},
-          .task_count = static_cast<int32_t>(row.IntAt(8)),
-          .log_length = row.IntAt(9),
-          .open_job_count = row.IntAt(10),
-          .lease = {.owner = row.BytesAt(11), .expires_ns = row.IntAt(12)},
-          .crash_count = static_cast<int32_t>(row.IntAt(13))};
+absl::StatusOr<StudySummary> SummaryAt(const SqliteQuery& row) {
+  const int64_t state = row.IntAt(3);
+  if (state < 1 || state > kStudyStateCount) {
+    return DamagedStudy(row.BytesAt(0), "its state is none");
+  }
+  return StudySummary{.study = {.id = row.BytesAt(0),
+                                .title = row.BytesAt(1),
+                                .target = row.BytesAt(2),
+                                .state = static_cast<StudyState>(row.IntAt(3)),
+                                .spec = row.BytesAt(4),
+                                .detail = row.BytesAt(5),
+                                .created_ns = row.IntAt(6),
+                                .updated_ns = row.IntAt(7)},
+                      .task_count = static_cast<int32_t>(row.IntAt(8)),
+                      .log_length = row.IntAt(9),
+                      .open_job_count = row.IntAt(10),
+                      .lease = {.owner = row.BytesAt(11), .expires_ns = row.IntAt(12)},
+                      .crash_count = static_cast<int32_t>(row.IntAt(13))};
 }
 
 // NOT_FOUND where there is no such study.
@@ -61,6 +71,9 @@ absl::StatusOr<std::vector<StudyTask>> ReadTasks(SqliteConnection& connection,
     if (!found) return tasks;
     tasks.push_back(
         {.workload_id = rows.BytesAt(0), .name = rows.BytesAt(1), .weight = rows.RealAt(2)});
+    if (tasks.back().workload_id.size() != kHashBytes || !std::isfinite(tasks.back().weight)) {
+      return DamagedStudy(id, "a task of it has no workload or no weight");
+    }
   }
 }
 
@@ -176,7 +189,7 @@ absl::StatusOr<std::vector<StudySummary>> SqliteStudyStore::List(const StudyQuer
     while (true) {
       ASSIGN_OR_RETURN(const bool found, rows.Step());
       if (!found) return absl::OkStatus();
-      summaries.push_back(SummaryAt(rows));
+      ASSIGN_OR_RETURN(summaries.emplace_back(), SummaryAt(rows));
     }
   }));
   return summaries;
@@ -285,11 +298,11 @@ absl::StatusOr<std::vector<StudyLogEntry>> SqliteStudyStore::ReadLog(absl::strin
       if (!found) return absl::OkStatus();
       v1::StudyLogEntry message;
       if (!message.ParseFromString(rows.BytesAt(0))) {
-        return absl::DataLossError(absl::StrCat("database ", connection.path(),
-                                                " is damaged: the log of study '", id,
-                                                "' is no message; hint: put back a copy"));
+        return DamagedStudy(id, "an entry of its log is no message");
       }
-      ASSIGN_OR_RETURN(entries.emplace_back(), FromProto(message));
+      absl::StatusOr<StudyLogEntry> entry = FromProto(message);
+      if (!entry.ok()) return DamagedStudy(id, entry.status().message());
+      entries.push_back(*std::move(entry));
     }
   }));
   return entries;
