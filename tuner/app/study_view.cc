@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "db/damaged_study.h"
 #include "proto/study.pb.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
@@ -88,8 +89,8 @@ absl::StatusOr<std::string> ResolveStudyId(const Database& database, absl::strin
 absl::StatusOr<StudySpec> ParseStudySpec(const Study& study) {
   v1::StudySpec message;
   if (!message.ParseFromString(study.spec)) {
-    return MakeError(ErrorCode::kDamagedDatabase,
-                     absl::StrCat("the specification of study ", study.id, " cannot be read"));
+    return WithError(DamagedStudy(study.id, "its specification is no message"),
+                     ErrorCode::kDamagedDatabase);
   }
   return FromProto(message);
 }

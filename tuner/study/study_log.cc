@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "db/damaged_study.h"
 
 namespace burnish {
 namespace {
@@ -141,8 +142,9 @@ absl::StatusOr<StudyLog> StudyLog::Open(StudyStore* store, const std::string& st
     ASSIGN_OR_RETURN(const std::vector<StudyLogEntry> page,
                      store->ReadLog(study_id, first, kPageEntries));
     for (const StudyLogEntry& entry : page) {
-      ASSIGN_OR_RETURN(StudyEvent event, FromLog(entry));
-      log.events_.push_back(std::move(event));
+      absl::StatusOr<StudyEvent> event = FromLog(entry);
+      if (!event.ok()) return WithDamagedStudy(study_id, event.status());
+      log.events_.push_back(*std::move(event));
     }
     if (static_cast<int>(page.size()) < kPageEntries) return log;
   }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "db/damaged_study.h"
 #include "proto/protocol.h"
 #include "tuner/study/study_session.h"
 
@@ -29,6 +30,7 @@ class StudyRunner::Impl {
   absl::StatusOr<StudyResult> Run() {
     CHECK(!has_run_.exchange(true));
     absl::StatusOr<StopReason> reason = session_.Start();
+    if (!reason.ok()) reason = WithDamagedStudy(options_.study_id, reason.status());
     // Whatever fails from here on leaves its reason in the store, so that the list of studies does
     // not show one as running for ever.
     if (reason.ok()) reason = Loop();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "db/damaged_study.h"
 #include "proto/study.pb.h"
 
 namespace burnish {
@@ -67,7 +68,7 @@ absl::StatusOr<StudySpec> ReadStudySpec(const StudyStore& studies, const std::st
   ASSIGN_OR_RETURN(const StudySummary summary, studies.Get(study_id));
   v1::StudySpec message;
   if (!message.ParseFromString(summary.study.spec)) {
-    return absl::DataLossError(absl::StrCat("study ", study_id, ": its spec does not parse"));
+    return DamagedStudy(study_id, "its specification is no message");
   }
   return FromProto(message);
 }
