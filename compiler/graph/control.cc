@@ -152,6 +152,15 @@ std::vector<bool> ControlFlags(const Graph& graph) {
     for (const ValueId output : node.outputs) flags[output] = true;
     const size_t begin = CaptureBegin(node);
     for (size_t i = 0; i < begin; ++i) flags[node.inputs[i]] = true;
+    // A capture is the same memory inside, where another node of control may read it by itself.
+    const size_t captures = node.inputs.size() - begin;
+    for (const auto& body : node.bodies) {
+      const std::vector<bool> inner = ControlFlags(*body);
+      const size_t first = body->inputs.size() - captures;
+      for (size_t i = 0; i < captures; ++i) {
+        if (inner[body->inputs[first + i]]) flags[node.inputs[begin + i]] = true;
+      }
+    }
   }
   return flags;
 }
