@@ -300,7 +300,11 @@ ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
   if (outer < 0) return -1;
   const GraphValue& value = body.graph.value(outer);
   ValueId id = -1;
-  if (value.data != nullptr) {
+  const auto known = std::find(body.captures.begin(), body.captures.end(), outer);
+  if (known != body.captures.end()) {
+    // Under another name, as Identity gives it.
+    id = body.capture_inputs[known - body.captures.begin()];
+  } else if (value.data != nullptr) {
     // Shapes and axes must be known inside, too. The bytes are shared.
     id = AddConstant(context_->graph, value.name, value.type, value.data);
     const auto few = body.few_bits.find(outer);
