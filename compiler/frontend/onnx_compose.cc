@@ -8,7 +8,9 @@
 
 namespace burnish {
 
-Shape Composer::ShapeOf(ValueId id) const { return id < 0 ? Shape() : node_->TypeOf(id).shape; }
+Shape Composer::ShapeOf(ValueId id) const {
+  return id < 0 ? Shape(kImportRankMax, 1) : node_->TypeOf(id).shape;
+}
 
 DType Composer::DTypeOf(ValueId id) const { return id < 0 ? DType::kF32 : node_->TypeOf(id).dtype; }
 

@@ -20,7 +20,7 @@ using Shape = std::vector<int64_t>;
 inline constexpr int64_t kMadeElementsMax = int64_t{1} << 26;
 
 // Adds operators to the node's graph. The first error is kept: calls after it do nothing and return
-// -1, whose shape is empty. Whoever reads extents of a result asks for status() before.
+// -1, whose shape has every dimension that a caller may ask for, of 1.
 class Composer {
  public:
   explicit Composer(OnnxNode& node) : node_(&node) {}
