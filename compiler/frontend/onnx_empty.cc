@@ -12,10 +12,10 @@
 namespace burnish {
 namespace {
 
-// Sums of products: of no terms the sum is 0, as of terms that are 0.
+// Sums, of products mostly: of no terms the sum is 0, as of terms that are 0.
 bool AddsProducts(absl::string_view op) {
   static const auto& ops = *new std::set<std::string, std::less<>>{
-      "conv", "conv_integer", "conv_transpose", "gemm", "matmul", "matmul_integer"};
+      "conv", "conv_integer", "conv_transpose", "gemm", "matmul", "matmul_integer", "reduce_sum"};
   return ops.contains(op);
 }
 
@@ -23,6 +23,16 @@ bool AddsProducts(absl::string_view op) {
 
 absl::StatusOr<ValueId> OnnxNode::EmitEmpty(TensorType type) {
   return EmitConstant(std::move(type), MakeConstant<uint8_t>({}));
+}
+
+absl::StatusOr<ValueId> OnnxNode::EmitNoneOf(ValueId x, int64_t axis) {
+  TensorType type = TypeOf(x);
+  type.shape[axis] = 0;
+  AxisExtents extents = ExtentsOf(x);
+  extents[axis] = kFullAxis;
+  ASSIGN_OR_RETURN(const ValueId none, EmitEmpty(std::move(type)));
+  if (burnish::IsBounded(extents)) context_->bounded.extents[none] = std::move(extents);
+  return none;
 }
 
 bool OnnxNode::IsEmpty(ValueId id) const { return id >= 0 && ElementCount(TypeOf(id).shape) == 0; }
@@ -46,17 +56,32 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitOfNothing(absl::string_view o
     if (inputs.size() == 1) return inputs;
     return EmitAll(op, std::move(inputs), std::move(attributes));
   }
-  for (const ValueId input : inputs) {
-    if (IsBounded(input)) return Unsupported("takes a tensor without elements beside a run's size");
+  CarriedExtents carried;
+  const bool is_sized =
+      std::any_of(inputs.begin(), inputs.end(), [this](ValueId input) { return IsBounded(input); });
+  if (is_sized) {
+    if (op == "reshape") return Unsupported("takes a tensor without elements that a run sizes");
+    std::vector<AxisExtents> extents;
+    for (const ValueId input : inputs) extents.push_back(ExtentsOf(input));
+    GraphNode sized = node;
+    sized.attributes = attributes;
+    absl::StatusOr<CarriedExtents> made = CarryExtents(context_->graph, sized, extents);
+    if (!made.ok()) return Annotate(made.status());
+    carried = *std::move(made);
   }
   std::vector<ValueId> results;
-  for (const TensorType& type : *types) {
+  for (size_t i = 0; i < types->size(); ++i) {
+    const TensorType& type = (*types)[i];
     if (ElementCount(type.shape) > 0) break;
     RETURN_IF_ERROR(
         CheckedElementCount(type.shape, context_->options->max_tensor_elements, Label()).status());
     ASSIGN_OR_RETURN(results.emplace_back(), EmitEmpty(type));
+    if (is_sized && burnish::IsBounded(carried.outputs[i])) {
+      context_->bounded.extents[results[i]] = carried.outputs[i];
+    }
   }
   if (results.size() == types->size()) return results;
+  if (is_sized) return Unsupported("makes elements of a tensor without any that a run sizes");
   if (!AddsProducts(op)) return Unsupported("makes elements of a tensor that has none");
   for (ValueId& input : inputs) {
     if (!is_empty(input)) continue;
@@ -87,10 +112,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitSplit(ValueId x, int64_t axis
       results.push_back(*next++);
       continue;
     }
-    if (IsBounded(x)) return Unsupported("an empty part of what a run fills a part of");
-    TensorType type = TypeOf(x);
-    type.shape[axis] = 0;
-    ASSIGN_OR_RETURN(results.emplace_back(), EmitEmpty(std::move(type)));
+    ASSIGN_OR_RETURN(results.emplace_back(), EmitNoneOf(x, axis));
   }
   return results;
 }

@@ -321,6 +321,7 @@ absl::StatusOr<ValueId> OnnxGraphImporter::InputValue(const onnx::ValueInfoProto
 }
 
 absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& graph) {
+  std::map<ValueId, ValueId> empty;  // What a caller gives, by the constant that stands for it.
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (scope.values.count(input.name()) > 0 &&
         context_->graph.IsConstant(Find(scope, input.name()))) {
@@ -337,13 +338,21 @@ absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& 
     ASSIGN_OR_RETURN(const TensorType type, InputType(input));
     ValueId id = AddInput(context_->graph, input.name(), type);
     if (ElementCount(type.shape) == 0) {
-      // A caller gives it, and nobody reads it: all is known of it.
+      // A caller gives it, and nobody reads it: all but a run's sizes is known of it.
+      const ValueId given = id;
       ASSIGN_OR_RETURN(id,
                        context_->AddConstantValue(input.name(), type, MakeConstant<uint8_t>({})));
+      empty[id] = given;
     }
     RETURN_IF_ERROR(Define(scope, input.name(), id));
   }
-  return AddSizes();
+  RETURN_IF_ERROR(AddSizes());
+  std::map<ValueId, AxisExtents>& extents = context_->bounded.extents;
+  for (const auto& [constant, given] : empty) {
+    const auto sized = extents.find(given);
+    if (sized != extents.end()) extents[constant] = sized->second;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph, const Scope& scope) {
@@ -479,10 +488,13 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
     }
     absl::Status status = AllOnnxTranslators().find(OnnxOperatorName(proto))->second(node);
     status.Update(node.status());
-    if (absl::IsInvalidArgument(status) && any_empty) {
-      // A check that is written for elements: the model may be sound.
+    // A check that is written for elements, or for shapes that are known: the model may be sound.
+    const bool any_sized = std::any_of(inputs.begin(), inputs.end(),
+                                       [&](ValueId input) { return node.IsBounded(input); });
+    if (absl::IsInvalidArgument(status) && (any_empty || any_sized)) {
       return absl::UnimplementedError(
-          absl::StrCat(status.message(), " (a dimension of an input is 0)"));
+          absl::StrCat(status.message(), any_empty ? " (a dimension of an input is 0)"
+                                                   : " (a run decides an input's shape)"));
     }
     RETURN_IF_ERROR(status);
     node.CarryFewBits();

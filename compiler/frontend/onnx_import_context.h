@@ -130,6 +130,8 @@ class OnnxNode {
                                                  const std::vector<int64_t>& sizes);
   // A constant of a type with a dimension of 0.
   absl::StatusOr<ValueId> EmitEmpty(TensorType type);
+  // `x` without any element along the axis; the other axes hold what they held.
+  absl::StatusOr<ValueId> EmitNoneOf(ValueId x, int64_t axis);
   bool IsEmpty(ValueId id) const;
   absl::StatusOr<ValueId> EmitConstant(TensorType type, ConstantPtr data);
   // A scalar constant of `dtype`.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/frontend/element_count.h"
 #include "compiler/frontend/onnx_import_context.h"
 
 namespace burnish {
@@ -107,6 +108,10 @@ absl::Status ClampSlice(const OnnxNode& node, int64_t extent, int64_t& start, in
   if (step == 0 || step == std::numeric_limits<int64_t>::min()) {
     return node.Invalid(absl::StrCat("step ", step));
   }
+  if (extent == 0) {
+    start = end = 0;
+    return absl::OkStatus();
+  }
   // Bounded before the sum: the file may say the least integer for "from the beginning".
   const auto from_end = [&](int64_t v) { return v < 0 ? std::max(v, -extent - 1) + extent : v; };
   start = from_end(start);
@@ -115,7 +120,7 @@ absl::Status ClampSlice(const OnnxNode& node, int64_t extent, int64_t& start, in
     start = std::clamp<int64_t>(start, 0, extent);
     end = std::clamp<int64_t>(end, start, extent);
   } else {
-    start = std::clamp<int64_t>(start, 0, std::max<int64_t>(extent - 1, 0));
+    start = std::clamp<int64_t>(start, 0, extent - 1);
     end = std::clamp<int64_t>(end, -1, start);
   }
   return absl::OkStatus();
@@ -180,10 +185,7 @@ absl::Status SliceAxes(OnnxNode& node, ValueId x, const std::vector<int64_t>& ax
       const int64_t step = std::clamp<int64_t>(steps[i], -bound - 1, bound + 1);
       RETURN_IF_ERROR(ClampSlice(node, bound, start, end, steps[i]));
       if (start == end) {
-        TensorType type = node.TypeOf(x);
-        type.shape[axis] = 0;
-        if (node.IsBounded(x)) return node.Unsupported("an empty slice of what a run sizes");
-        ASSIGN_OR_RETURN(x, node.EmitEmpty(std::move(type)));
+        ASSIGN_OR_RETURN(x, node.EmitNoneOf(x, axis));
         continue;
       }
       if (start == 0 && end == bound && step == 1) continue;
@@ -386,6 +388,26 @@ absl::Status Pad(OnnxNode& node) {
   if (std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; })) {
     node.SetOutput(0, x);
     return absl::OkStatus();
+  }
+  TensorType made = node.TypeOf(x);
+  for (size_t d = 0; d < made.shape.size(); ++d) {
+    made.shape[d] += pads[d] + pads[d + made.shape.size()];
+  }
+  if (node.IsEmpty(x) && !node.IsBounded(x) && value_is_known) {
+    ASSIGN_OR_RETURN(
+        const int64_t count,
+        CheckedElementCount(made.shape, node.context().options->max_tensor_elements, node.Label()));
+    if (count == 0) {
+      ASSIGN_OR_RETURN(const ValueId none, node.EmitEmpty(std::move(made)));
+      node.SetOutput(0, none);
+      return absl::OkStatus();
+    }
+    if (mode == "constant") {  // All of it is border.
+      ASSIGN_OR_RETURN(const ValueId border, node.EmitScalar(made.dtype, value));
+      Attributes whole;
+      whole.Set("shape", std::move(made.shape));
+      return node.Finish("expand", {border}, std::move(whole));
+    }
   }
   Attributes attributes;
   attributes.Set("pads", std::move(pads));
