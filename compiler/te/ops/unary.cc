@@ -30,23 +30,31 @@ Expr LeakyRelu(const Attributes& attributes, const Expr& x) {
   return Select(Lt(x, Constant(x, 0)), x * Constant(x, attributes.Float("alpha", 0.01)), x);
 }
 
-// exp(x) - 1 for want of expm1 among expressions: near 0 the difference loses digits. The same
-// below.
+// exp(x) - 1 of x below 0, to as many digits as tanh has: the difference would lose them near 0.
+Expr Expm1(const Expr& x) {
+  const Expr t = Apply(ExprKind::kTanh, x * Constant(x, 0.5));
+  return Divide(t + t, Constant(x, 1) - t);
+}
+
 Expr Elu(const Attributes& attributes, const Expr& x) {
   const Expr alpha = Constant(x, attributes.Float("alpha", 1));
-  return Select(Lt(x, Constant(x, 0)), alpha * (Exp(x) - Constant(x, 1)), x);
+  return Select(Lt(x, Constant(x, 0)), alpha * Expm1(x), x);
 }
 
 Expr Selu(const Attributes& attributes, const Expr& x) {
   const Expr alpha = Constant(x, attributes.Float("alpha", 1.67326319217681884765625));
   const Expr gamma = Constant(x, attributes.Float("gamma", 1.05070102214813232421875));
-  return gamma * Select(Lt(x, Constant(x, 0)), alpha * (Exp(x) - Constant(x, 1)), x);
+  return gamma * Select(Lt(x, Constant(x, 0)), alpha * Expm1(x), x);
 }
 
 Expr Celu(const Attributes& attributes, const Expr& x) {
   const double alpha = attributes.Float("alpha", 1);
   const Expr scaled = alpha == 1 ? x : x * Constant(x, 1 / alpha);
-  return Select(Lt(x, Constant(x, 0)), Constant(x, alpha) * (Exp(scaled) - Constant(x, 1)), x);
+  // exp(y) - 1 = -(exp(-y) - 1) exp(y), where y is above 0.
+  const Expr curve =
+      alpha > 0 ? Constant(x, alpha) * Expm1(scaled)
+                : Constant(x, -alpha) * (Expm1(Apply(ExprKind::kNeg, scaled)) * Exp(scaled));
+  return Select(Lt(x, Constant(x, 0)), curve, x);
 }
 
 Expr ThresholdedRelu(const Attributes& attributes, const Expr& x) {
@@ -79,10 +87,15 @@ Expr HardSigmoid(const Attributes& attributes, const Expr& x) {
 }
 Expr HardSwish(const Attributes&, const Expr& x) { return x * HardSigmoidOf(x, 1.0 / 6, 0.5); }
 
+// log(1 + x) of x from 0 on. What the sum rounds away of x, the quotient gives back: W. Kahan's.
+Expr Log1p(const Expr& x) {
+  const Expr sum = Constant(x, 1) + x, rest = sum - Constant(x, 1);
+  return Select(Lt(Constant(x, 0), rest), Apply(ExprKind::kLog, sum) * Divide(x, rest), x);
+}
+
 // log(1 + exp(x)) without overflow for large x.
 Expr SoftplusOf(const Expr& x) {
-  const Expr tail = Exp(Apply(ExprKind::kNeg, Apply(ExprKind::kAbs, x)));
-  return Positive(x) + Apply(ExprKind::kLog, Constant(x, 1) + tail);
+  return Positive(x) + Log1p(Exp(Apply(ExprKind::kNeg, Apply(ExprKind::kAbs, x))));
 }
 Expr Softplus(const Attributes&, const Expr& x) { return SoftplusOf(x); }
 Expr Mish(const Attributes&, const Expr& x) { return x * Apply(ExprKind::kTanh, SoftplusOf(x)); }
