@@ -257,8 +257,36 @@ absl::Status LpPool(OnnxNode& node) {
   return c.status();
 }
 
-// Each column of the input is a window of the image: a transposed convolution with a weight of 1
-// where a row of the column lies in the window.
+// Of a block's elements at all its places, which ones each element of the image is the sum of: by
+// term, then by element. What is missing is `none`. `places`: how many along each dimension.
+std::vector<int64_t> TermsOfImage(const Window& w, const Shape& image, const Shape& places,
+                                  int64_t none) {
+  const int64_t pixels = ElementCount(image), columns = ElementCount(places);
+  std::vector<int64_t> terms(pixels, none), count(pixels, 0);
+  for (int64_t element = 0; element < ElementCount(w.kernel); ++element) {
+    for (int64_t column = 0; column < columns; ++column) {
+      int64_t in_block = element, at = column, pixel = 0, stride = 1;
+      bool is_inside = true;
+      for (int64_t d = w.rank; d-- > 0;) {
+        const int64_t place =
+            at % places[d] * w.strides[d] + in_block % w.kernel[d] * w.dilations[d] - w.pads[d];
+        is_inside = is_inside && place >= 0 && place < image[d];
+        pixel += place * stride;
+        stride *= image[d];
+        at /= places[d];
+        in_block /= w.kernel[d];
+      }
+      if (!is_inside) continue;
+      const int64_t term = count[pixel]++;
+      if (std::ssize(terms) == term * pixels) terms.resize(terms.size() + pixels, none);
+      terms[term * pixels + pixel] = element * columns + column;
+    }
+  }
+  return terms;
+}
+
+// Each column of the input is a block of the image, and blocks add up. No product with 0 says which
+// elements meet: an infinity would make NaN of the others.
 absl::Status Col2Im(OnnxNode& node) {
   Composer c(node);
   const ValueId x = c.In(0);
@@ -279,39 +307,33 @@ absl::Status Col2Im(OnnxNode& node) {
   RETURN_IF_ERROR(CheckRange(node, "strides", w.strides, dims, 1));
   RETURN_IF_ERROR(CheckRange(node, "dilations", w.dilations, dims, 1));
   RETURN_IF_ERROR(CheckRange(node, "pads", w.pads, 2 * dims, 0));
-  Shape columns = {shape[0], shape[1]}, extra;
+  Shape columns;
   for (int64_t d = 0; d < dims; ++d) {
     const int64_t room =
         image[d] + w.pads[d] + w.pads[dims + d] - w.dilations[d] * (block[d] - 1) - 1;
     if (room < 0) return node.Invalid("a block is larger than the image");
     columns.push_back(room / w.strides[d] + 1);
-    extra.push_back(room % w.strides[d]);
   }
   c.MayMake(block);
+  c.MayMake(image);
+  c.MayMake(columns);
   RETURN_IF_ERROR(c.status());
   const int64_t size = ElementCount(block), channels = shape[1] / size;
-  if (channels * size != shape[1] || ElementCount(columns) != ElementCount(shape)) {
+  if (channels * size != shape[1] || ElementCount(columns) != shape[2]) {
     return node.Invalid("the input's columns are not those of the image");
   }
-  Shape weights_shape = {shape[1], 1};
-  weights_shape.insert(weights_shape.end(), block.begin(), block.end());
-  if (!c.MayMake({shape[1], size})) return c.status();
-  std::vector<double> weights(shape[1] * size, 0);
-  for (int64_t row = 0; row < shape[1]; ++row) weights[row * size + row % size] = 1;
-  Attributes attributes;
-  SetWindow(w, attributes);
-  attributes.Set("group", channels);
-  attributes.Set("output_padding", extra);
-  // Sums of integers of 32 bits are exact in doubles, and wrap around on the way back.
-  const DType dtype = c.DTypeOf(x), sums = IsFloat(dtype) ? dtype : DType::kF64;
-  if (dtype == DType::kBool || (sums != dtype && SizeBytes(dtype) == 8)) {
-    return node.Unsupported("sums of bools or of integers of 64 bits");
-  }
+  if (c.DTypeOf(x) == DType::kBool) return node.Unsupported("sums of bools");
+  if (!c.MayMake({size, shape[2]}) || !c.MayMake({size, ElementCount(image)})) return c.status();
+  const std::vector<int64_t> terms = TermsOfImage(w, image, columns, size * shape[2]);
+  const int64_t pixels = ElementCount(image), count = std::ssize(terms) / pixels;
+  const ValueId elements =
+      c.Pad(c.Reshape(x, {shape[0], channels, size * shape[2]}), {0, 0, 0, 0, 0, 1});
+  const ValueId each = c.Gather(elements, c.Ints({count * pixels}, terms), 2);
   const ValueId sum =
-      c.Op("conv_transpose",
-           {c.Reshape(c.Cast(x, sums), columns), c.Constant(sums, weights_shape, weights)},
-           std::move(attributes));
-  c.Output(0, sums == dtype ? sum : c.Cast(c.Cast(sum, DType::kI64), dtype));
+      c.Reduce("reduce_sum", c.Reshape(each, {shape[0], channels, count, pixels}), {2}, false);
+  Shape result = {shape[0], channels};
+  result.insert(result.end(), image.begin(), image.end());
+  c.Output(0, c.Reshape(sum, result));
   return c.status();
 }
 
