@@ -93,6 +93,25 @@ absl::Status ResolveAutoPad(const OnnxNode& node, ValueId x, Window& w) {
   return absl::OkStatus();
 }
 
+// Pads at the end until the last window is whole. One that would begin behind the input is none.
+// Without ceil_mode that is a first window alone, which reaches beyond the input.
+absl::Status PadToWindows(OnnxNode& node, ValueId x, Window& w) {
+  const bool ceils = node.Int("ceil_mode", 0) != 0;
+  const AxisExtents extents = node.ExtentsOf(x);
+  for (int64_t d = 0; d < w.rank; ++d) {
+    if (ceils && extents[d + 2] != kFullAxis) {
+      return node.Unsupported("ceil_mode=1 along a dimension whose extent only a run knows");
+    }
+    const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
+    int64_t& end = w.pads[w.rank + d];
+    const int64_t room = w.input[d] + w.pads[d] + end - reach;
+    if (!ceils && room >= 0) continue;
+    const int64_t last = (room + w.strides[d] - 1) / w.strides[d] * w.strides[d];
+    if (room > -w.strides[d] && last < w.input[d] + w.pads[d]) end += last - room;
+  }
+  return absl::OkStatus();
+}
+
 void SetWindow(const Window& w, Attributes& attributes) {
   attributes.Set("strides", w.strides);
   attributes.Set("pads", w.pads);
@@ -137,6 +156,7 @@ absl::StatusOr<Attributes> ReadPooling(OnnxNode& node, ValueId x) {
   if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
   ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
   RETURN_IF_ERROR(ResolveAutoPad(node, x, w));
+  if (node.Int("ceil_mode", 0) == 0) RETURN_IF_ERROR(PadToWindows(node, x, w));
   Attributes attributes;
   SetWindow(w, attributes);
   attributes.Set("kernel_shape", w.kernel);
@@ -208,25 +228,6 @@ absl::Status Pool(OnnxNode& node, absl::string_view op) {
     attributes.Set("count_include_pad", node.Int("count_include_pad", 0));
   }
   return node.Finish(op, {x}, std::move(attributes));
-}
-
-// Pads at the end until the last window is whole. One that would begin behind the input is none.
-// Without ceil_mode that is a first window alone, which reaches beyond the input.
-absl::Status PadToWindows(OnnxNode& node, ValueId x, Window& w) {
-  const bool ceils = node.Int("ceil_mode", 0) != 0;
-  const AxisExtents extents = node.ExtentsOf(x);
-  for (int64_t d = 0; d < w.rank; ++d) {
-    if (ceils && extents[d + 2] != kFullAxis) {
-      return node.Unsupported("ceil_mode=1 along a dimension whose extent only a run knows");
-    }
-    const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
-    int64_t& end = w.pads[w.rank + d];
-    const int64_t room = w.input[d] + w.pads[d] + end - reach;
-    if (!ceils && room >= 0) continue;
-    const int64_t last = (room + w.strides[d] - 1) / w.strides[d] * w.strides[d];
-    if (room > -w.strides[d] && last < w.input[d] + w.pads[d]) end += last - room;
-  }
-  return absl::OkStatus();
 }
 
 // The p-norm of each window: the mean of powers times the window's size, pads counting 0.
