@@ -1,5 +1,6 @@
 // Parts of today's language models: RMSNormalization, rotary embeddings, SwiGLU, recurrences over
 // tokens (LinearAttention, CausalConvWithState); MeanVarianceNormalization, LpNormalization.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -32,7 +33,10 @@ absl::Status MeanVarianceNormalization(OnnxNode& node) {
   Composer c(node);
   const ValueId x = c.In(0);
   RETURN_IF_ERROR(c.status());
-  ASSIGN_OR_RETURN(const Shape axes, NormalizeAxes(node, node.Ints("axes", {0, 2, 3}), c.Rank(x)));
+  // ONNX's default is that of an image; of a smaller rank, what it has of them.
+  Shape image = {0};
+  for (int64_t axis = 2; axis < std::min<int64_t>(c.Rank(x), 4); ++axis) image.push_back(axis);
+  ASSIGN_OR_RETURN(const Shape axes, NormalizeAxes(node, node.Ints("axes", image), c.Rank(x)));
   const ValueId centred = c.Sub(x, c.Reduce("reduce_mean", x, axes));
   const ValueId variance = c.Reduce("reduce_mean", c.Mul(centred, centred), axes);
   // The bound is of the function's definition in ONNX, added to the deviation.
