@@ -76,7 +76,8 @@ absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
     const bool image =
         name == "input" && shape.size() == 4 && shape[1] == 3 && shape[2] == shape[3];
     const bool tokens = name == "input_ids" && shape.size() == 2;
-    if (!image && !tokens) {
+    const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+    if ((!image && !tokens) || is_empty) {
       return MakeError(ErrorCode::kUsage, absl::StrCat("the model has no input ", name, " ", text),
                        request.task, "input=Nx3xSxS for images, input_ids=NxL for bert_base");
     }
@@ -171,9 +172,9 @@ absl::Status CheckShapes(const std::map<std::string, std::string>& shapes) {
     // Read with the model, whose names they are.
     if (IsValues(text) || IsDim(name)) continue;
     const std::vector<int64_t> shape = ParseShape(text);
-    if (shape.empty() || *std::min_element(shape.begin(), shape.end()) < 1) {
+    if (shape.empty()) {
       return MakeError(ErrorCode::kUsage, absl::StrCat("got shape ", text, " of input ", name),
-                       name, "positive extents such as 1x3x224x224");
+                       name, "extents such as 1x3x224x224");
     }
   }
   return absl::OkStatus();
