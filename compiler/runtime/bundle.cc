@@ -69,6 +69,8 @@ constexpr ManifestPart kParts[] = {
     PartOf<&BundleManifest::notes, EncodeNumberNotes, DecodeNumberNotes>(SectionKind::kNumberNotes),
     PartOf<&BundleManifest::input_strides, EncodeInputStrides, DecodeInputStrides>(
         SectionKind::kInputStrides),
+    PartOf<&BundleManifest::input_defaults, EncodeInputDefaults, DecodeInputDefaults>(
+        SectionKind::kInputDefaults),
 };
 
 // Beside what its sections' kinds ask for. 7: loops that run the last of their iterations, or whose

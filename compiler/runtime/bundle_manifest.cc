@@ -218,6 +218,21 @@ RuntimeStatus CheckInputStrides(const BundleManifest& manifest) {
   return RuntimeStatus();
 }
 
+RuntimeStatus CheckInputDefaults(const BundleManifest& manifest) {
+  std::set<uint32_t> seen;
+  for (const InputDefault& value : manifest.input_defaults) {
+    bool fits = value.input < manifest.inputs.size() && seen.insert(value.input).second &&
+                value.dense.size() == manifest.inputs[value.input].tensor.dense_bytes();
+    for (const InputAxis& axis : manifest.run_sizes.inputs) {
+      fits = fits && axis.input != value.input;
+    }
+    if (!fits) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument, "a default of an input does not fit");
+    }
+  }
+  return RuntimeStatus();
+}
+
 RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
   const auto invalid = [](const std::string& text) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "sizes of a run: " + text);
@@ -285,6 +300,7 @@ RuntimeStatus CheckManifest(const BundleManifest& manifest) {
   }
   for (const Fill& fill : manifest.fills) RUNTIME_RETURN_IF_ERROR(CheckFill(manifest, fill));
   RUNTIME_RETURN_IF_ERROR(CheckRunSizes(manifest));
+  RUNTIME_RETURN_IF_ERROR(CheckInputDefaults(manifest));
   return CheckNumberNotes(manifest.notes, manifest.steps.size());
 }
 

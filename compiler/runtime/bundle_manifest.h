@@ -10,6 +10,7 @@
 
 #include "compiler/runtime/control_program.h"
 #include "compiler/runtime/host_call.h"
+#include "compiler/runtime/input_defaults.h"
 #include "compiler/runtime/input_strides.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/kernel_manifest.h"
@@ -96,8 +97,9 @@ struct BundleManifest {
   RunSizes run_sizes = {};                // In a section of its own; empty: shapes are those above.
   std::vector<StepTrim> trims = {};       // In a section of its own. Not with control.
   std::vector<LiveTable> live = {};       // As trims.
-  std::vector<InputStrides> input_strides = {};  // As trims.
-  NumberNotes notes = {};                        // In a section of its own.
+  std::vector<InputStrides> input_strides = {};   // As trims.
+  NumberNotes notes = {};                         // In a section of its own.
+  std::vector<InputDefault> input_defaults = {};  // In a section of its own.
 
   friend bool operator==(const BundleManifest&, const BundleManifest&) = default;
 };

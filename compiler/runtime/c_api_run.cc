@@ -80,7 +80,12 @@ RuntimeOr<std::vector<CallTensor>> ReadInputs(const BundleManifest& manifest,
     RUNTIME_ASSIGN_OR_RETURN(read[index], GivenOf(Input(tensors[index].tensor), input));
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!taken[i]) return InvalidArgument(Input(tensors[i].tensor) + " is missing");
+    if (taken[i]) continue;
+    const InputDefault* value = DefaultOf(manifest.input_defaults, i);
+    if (value == nullptr) return InvalidArgument(Input(tensors[i].tensor) + " is missing");
+    read[i] = {.data = const_cast<uint8_t*>(value->bytes().data()),  // Only read: see GivenOf.
+               .type = tensors[i].tensor.type,
+               .size_bytes = value->dense.size()};
   }
   RUNTIME_RETURN_IF_ERROR(ReadSizes(manifest, read, extents));
   std::vector<CallTensor> inputs(tensors.size());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "burnish/burnish.h"
+#include "compiler/runtime/bundle.h"
 #include "compiler/runtime/test_bundle.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,9 +27,8 @@ struct Close {
 };
 using ModelPtr = std::unique_ptr<BurnishModel, Close>;
 
-ModelPtr OpenTestModel(int thread_count) {
+ModelPtr OpenModel(const std::string& bundle, int thread_count) {
   BurnishModel* model = nullptr;
-  const std::string bundle = TestBundle();
   BurnishOptions options = {};
   options.struct_size = sizeof(options);
   options.thread_count = thread_count;
@@ -36,6 +36,8 @@ ModelPtr OpenTestModel(int thread_count) {
       << burnish_last_error();
   return ModelPtr(model);
 }
+
+ModelPtr OpenTestModel(int thread_count) { return OpenModel(TestBundle(), thread_count); }
 
 BurnishInput Input(BurnishDtype dtype, const void* data) {
   BurnishInput input = {};
@@ -99,6 +101,55 @@ std::string ErrorOf(const ModelPtr& model, const std::vector<BurnishInput>& inpu
                     std::vector<BurnishOutput> outputs = {}) {
   EXPECT_NE(RunOn(model, inputs, outputs), BURNISH_OK);
   return burnish_last_error();
+}
+
+TEST(RunTensorsTest, AnInputThatIsLeftOutHasItsDefault) {
+  BundleManifest manifest = TestBundleManifest();
+  const std::vector<int32_t> index = {4, 3, 2, 1};
+  manifest.input_defaults = {
+      {.input = 1, .dense = {reinterpret_cast<const char*>(index.data()), 16}}};
+  const std::vector<float> weights = TestWeights(), packed(weights.rbegin(), weights.rend());
+  const auto bundle = WriteBundle(manifest, TestElf(), AsBytes(packed));
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  const ModelPtr model = OpenModel(*bundle, 2);
+  const Inputs inputs(-300.0f);
+  std::vector<BurnishInput> given = inputs.Structs();
+  given[0].name = "x";
+  given[1].name = "index";
+  given[2].name = "image";
+  std::vector<float> with(4), without(4), kept(4);
+  const auto run = [&](const std::vector<BurnishInput>& read, std::vector<float>& picked) {
+    std::vector<BurnishOutput> outputs = {Output(nullptr, 0), Output(picked.data(), 16)};
+    EXPECT_EQ(RunOn(model, read, outputs), BURNISH_OK) << burnish_last_error();
+  };
+  // The default is each run's: what another run gave does not stay.
+  run({given[0], given[2]}, without);
+  run(given, with);
+  run({given[0], given[2]}, kept);
+  EXPECT_EQ(kept, without);
+  EXPECT_NE(with, without);
+  const std::vector<float> reversed = [&] {
+    std::vector<float> values(kTestCount);
+    for (int i = 0; i < kTestCount; ++i) {
+      values[i] = inputs.x[kTestCount - 1 - i] * weights[kTestCount - 1 - i];
+    }
+    return values;
+  }();
+  EXPECT_EQ(without, (std::vector<float>{reversed[4], reversed[3], reversed[2], reversed[1]}));
+  EXPECT_EQ(with, (std::vector<float>{reversed[0], reversed[1], reversed[2], reversed[999]}));
+  EXPECT_THAT(ErrorOf(model, {given[0], given[1]}), HasSubstr("input \"image\" is missing"));
+}
+
+TEST(RunTensorsTest, ADefaultThatDoesNotFitIsNoBundle) {
+  for (const InputDefault& wrong : {InputDefault{.input = 1, .dense = "too short"},
+                                    InputDefault{.input = 3, .dense = std::string(16, '\0')}}) {
+    BundleManifest manifest = TestBundleManifest();
+    manifest.input_defaults = {wrong};
+    EXPECT_FALSE(CheckManifest(manifest).ok());
+  }
+  BundleManifest twice = TestBundleManifest();
+  twice.input_defaults.assign(2, {.input = 1, .dense = std::string(16, '\0')});
+  EXPECT_FALSE(CheckManifest(twice).ok());
 }
 
 TEST(RunTensorsTest, TakesAllTensorsAndReportsWhatTheOutputsAre) {

@@ -31,7 +31,7 @@ uint32_t VersionOf(const std::string& bundle) {
 }
 
 TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
-  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u})
+  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u})
     EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
 }
 
@@ -39,7 +39,8 @@ TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
 // bundles with control or host kernels only, version 4 of those with sizes that a run decides,
 // version 5 of those whose inputs have such sizes, version 6 of those with kernels that ask what a
 // run reads, version 7 of those with loops of the last iterations, or with control and what a run
-// leaves out, version 8 of those with inputs that are read in a run's shape.
+// leaves out, version 8 of those with inputs that are read in a run's shape, version 9 of
+// those with inputs that a run may leave out.
 TEST(FormatVersionsTest, TodaysVersionHasAFile) {
   EXPECT_EQ(VersionOf(TestBundle()), 2u) << "add testdata/bundles/format_N.bundle and its test";
 }
@@ -176,6 +177,22 @@ TEST(FormatVersionsTest, Format8ReadsAnInputInTheRunsShape) {
   EXPECT_EQ(std::vector<float>(sum.begin(), sum.begin() + 4), std::vector<float>(4, 3.0f));
 }
 
+// The test bundle, with a default of the input that says what is picked.
+TEST(FormatVersionsTest, Format9HasWhatARunDoesNotGive) {
+  auto model = Model::LoadFile(PathOf(9), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto pool = ThreadPool::Create({.thread_count = 2});
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::Create(*model, *std::move(pool));
+  ASSERT_TRUE(session.ok());
+  std::vector<float> x(kTestCount, 2.0f), picked(4);
+  ASSERT_TRUE((*session)->SetInput(0, AsBytes(x)).ok());
+  ASSERT_TRUE((*session)->Run().ok());
+  ASSERT_TRUE((*session)->GetOutput(1, AsWritableBytes(picked)).ok());
+  const std::vector<float> weights = TestWeights();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(picked[i], 2.0f * weights[kTestCount - 5 + i]);
+}
+
 TEST(FormatVersionsTest, Format2Runs) {
   auto model = Model::LoadFile(PathOf(2), {});
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -197,16 +214,16 @@ TEST(FormatVersionsTest, Format2Runs) {
 TEST(FormatVersionsTest, Format1IsRefusedByName) {
   EXPECT_EQ(Model::LoadFile(PathOf(1), {}).status().message(),
             PathOf(1) +
-                ": got format version 1, want 2 to 8: it was written by an older Burnish; build it "
+                ": got format version 1, want 2 to 9: it was written by an older Burnish; build it "
                 "again");
 }
 
 TEST(FormatVersionsTest, AFormatOfTheFutureIsRefusedByName) {
   std::string bundle = Contents(PathOf(2));
-  bundle[8] = 9;
+  bundle[8] = 10;
   EXPECT_EQ(
       BundleReader::FromBytes(AsBytes(bundle)).status().message(),
-      "got format version 9, want 2 to 8: it was written by a newer Burnish; run it with that");
+      "got format version 10, want 2 to 9: it was written by a newer Burnish; run it with that");
 }
 
 }  // namespace

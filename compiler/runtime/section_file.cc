@@ -18,9 +18,10 @@ namespace {
 // kHostCalls, without which it would look for their code. 4: kRunSizes, without which it would show
 // what no run wrote. 5: kInputAxes, without which it would read what no caller gave. 6:
 // kLiveTables, without which kernels would leave out whatever the arena happens to say. 7: what
-// control asks for (FormatOf in bundle.cc). 8: kInputStrides, as kLiveTables. kVariants alone
-// raises nothing: a runtime that passes them over runs all at the greatest sizes.
-constexpr uint32_t kVersionMin = 2, kVersionMax = 8;
+// control asks for (FormatOf in bundle.cc). 8: kInputStrides, as kLiveTables. 9:
+// kInputDefaults, without which it would read zeros. kVariants alone raises nothing: a runtime that
+// passes them over runs all at the greatest sizes.
+constexpr uint32_t kVersionMin = 2, kVersionMax = 9;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;
 constexpr uint64_t kDigestBytes = 32;
@@ -43,6 +44,7 @@ uint32_t VersionOf(const std::vector<Section>& sections, uint32_t version_min) {
     if (section.kind == SectionKind::kInputAxes) version = std::max(version, 5u);
     if (section.kind == SectionKind::kLiveTables) version = std::max(version, 6u);
     if (section.kind == SectionKind::kInputStrides) version = std::max(version, 8u);
+    if (section.kind == SectionKind::kInputDefaults) version = std::max(version, 9u);
   }
   return version;
 }

@@ -1,7 +1,7 @@
 // The container of artifacts and bundles: one file of hashed sections. All numbers little-endian.
 //
 //   0   magic, 8 bytes            16  file size, u64
-//   8   version, u32: 2 to 7          24  table of section_count entries of 56 bytes:
+//   8   version, u32: 2 to 9          24  table of section_count entries of 56 bytes:
 //   12  section count, u32            kind u32, zero u32, offset u64, size u64, digest of 32 bytes
 //   then the SHA-256 of everything before it, zeros up to the first section, and the sections in
 //   the order of the table, each at the next multiple of the alignment, with zeros between. The
@@ -45,6 +45,7 @@ enum class SectionKind : uint32_t {
   kNumberNotes = 15,  // For people; optional. Others say nothing of it.
   // Inputs that are read in a run's shape; from format version 8 on, optional.
   kInputStrides = 16,
+  kInputDefaults = 17,  // Of inputs that a run may leave out; from format version 9 on, optional.
 };
 
 struct SectionFormat {

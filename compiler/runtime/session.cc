@@ -21,6 +21,9 @@ RuntimeOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model>
   // Once: the plan of memory lets nothing else lie where a border is, so that it stays for all
   // inferences.
   for (const Fill& fill : session->manifest().fills) session->ApplyFill(fill);
+  for (const InputDefault& value : session->manifest().input_defaults) {
+    RUNTIME_RETURN_IF_ERROR(session->SetInput(value.input, value.bytes()));
+  }
   session->fork_registration_.emplace(
       [](void* object) { static_cast<Session*>(object)->AfterForkInChild(); }, session.get());
   return session;

@@ -36,7 +36,7 @@ dense, or not aligned to 64 bytes (`burnish_runtime.empty` is).
 Parameters
 ----------
 *inputs : tensor
-    The inputs in the order of `Model.inputs`.
+    The inputs in the order of `Model.inputs`. One with a default may be left out.
 out : tensor or tuple of tensor, optional
     Where the outputs go: a tensor, or a tuple with one for each output, None for one that is to be
     made. They may share memory with inputs, not with each other.

@@ -263,8 +263,8 @@ BURNISH_API int32_t burnish_find_input(const BurnishModel* model, const char* na
 BURNISH_API int32_t burnish_find_output(const BurnishModel* model, const char* name);
 
 /* One inference on tensors of the caller, of which nothing is kept: every input of the model once,
- * and the outputs that are wanted. All structs of an array have the first one's struct_size.
- * `options` may be NULL.
+ * or not where it has a default, and the outputs that are wanted. All structs of an array have the
+ * first one's struct_size. `options` may be NULL.
  *
  * Memory is used in place where it is dense and aligned to the tensor's bind_alignment, and copied
  * else. Outputs may share memory with inputs (all inputs count as read before an output is
