@@ -175,6 +175,11 @@ void Assembler::AddModelTensors() {
   std::vector<ValueId> given = graph().inputs;
   given.resize(graph().shown_inputs());
   add(given, inputs_, manifest_.inputs);
+  for (const GraphInputDefault& value : graph().input_defaults) {
+    const auto bytes = value.data->bytes();
+    manifest_.input_defaults.push_back(
+        {.input = static_cast<uint32_t>(value.input), .dense = {bytes.begin(), bytes.end()}});
+  }
   std::vector<ValueId> shown = graph().outputs;
   shown.resize(graph().shown_outputs());
   add(shown, outputs_, manifest_.outputs);

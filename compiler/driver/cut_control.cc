@@ -70,6 +70,7 @@ class Cutter {
       flat_.graph.bounded_axes = graph.bounded_axes;
       flat_.graph.sizes = graph.sizes;
       flat_.graph.input_axes = graph.input_axes;
+      flat_.graph.input_defaults = graph.input_defaults;
       rename(flat_.graph.inputs);
       rename(flat_.graph.outputs);
     }

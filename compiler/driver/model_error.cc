@@ -52,8 +52,12 @@ std::vector<std::vector<ExampleInputs::Array>> DrawExamples(const BundleManifest
   Rng rng(kSeed);
   std::vector<std::vector<ExampleInputs::Array>> examples(kDraws);
   for (auto& example : examples) {
-    for (const ModelTensor& input : manifest.inputs) {
-      example.push_back({input.tensor.shape, DrawTensor(input.tensor, rng)});
+    for (size_t i = 0; i < manifest.inputs.size(); ++i) {
+      const TensorInfo& tensor = manifest.inputs[i].tensor;
+      const InputDefault* value = DefaultOf(manifest.input_defaults, i);
+      example.push_back({tensor.shape, value == nullptr
+                                           ? DrawTensor(tensor, rng)
+                                           : Bytes(value->bytes().begin(), value->bytes().end())});
     }
   }
   return examples;

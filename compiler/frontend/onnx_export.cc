@@ -154,6 +154,12 @@ absl::Status OnnxGraphWriter::WriteInterface() {
     info->set_name(names_[input]);
     SetType(graph_.value(input).type, info);
   }
+  for (const GraphInputDefault& value : graph_.input_defaults) {
+    const ValueId input = graph_.inputs[value.input];
+    onnx::TensorProto* tensor = to_->add_initializer();
+    tensor->set_name(names_[input]);
+    SetConstant(graph_.value(input).type, *value.data, tensor);
+  }
   // What nodes have written in another shape, nobody reads.
   std::set<std::string> read;
   AddReads(*to_, read);

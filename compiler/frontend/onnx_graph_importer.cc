@@ -163,6 +163,11 @@ absl::Status OnnxGraphImporter::Define(Scope& scope, const std::string& name, Va
   return absl::InvalidArgumentError(absl::StrCat("two values are named '", name, "'"));
 }
 
+absl::StatusOr<OnnxTensor> OnnxGraphImporter::ReadInitializer(const onnx::TensorProto& tensor) {
+  return ReadOnnxTensor(tensor, *context_->bytes, context_->options->max_tensor_elements,
+                        absl::StrCat("initializer '", tensor.name(), "'"));
+}
+
 absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphProto& graph,
                                                 const std::set<std::string>& given) {
   // Refused, rather than read as if it were not there: the model would run with other weights.
@@ -171,10 +176,7 @@ absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphP
   }
   for (const onnx::TensorProto& tensor : graph.initializer()) {
     if (given.contains(tensor.name())) continue;
-    ASSIGN_OR_RETURN(
-        OnnxTensor constant,
-        ReadOnnxTensor(tensor, *context_->bytes, context_->options->max_tensor_elements,
-                       absl::StrCat("initializer '", tensor.name(), "'")));
+    ASSIGN_OR_RETURN(OnnxTensor constant, ReadInitializer(tensor));
     if (context_->options->track_parameters && MayBeParameter(constant.type)) {
       constant.data = TrackedParameter(tensor.name(), constant.type, constant.data);
     }
@@ -320,13 +322,36 @@ absl::StatusOr<ValueId> OnnxGraphImporter::InputValue(const onnx::ValueInfoProto
   return context_->AddConstantValue(input.name(), std::move(type), std::move(data));
 }
 
+absl::StatusOr<TensorType> OnnxGraphImporter::AddDefault(const onnx::GraphProto& graph,
+                                                         const onnx::ValueInfoProto& input) {
+  const auto tensor =
+      std::find_if(graph.initializer().begin(), graph.initializer().end(),
+                   [&](const onnx::TensorProto& each) { return each.name() == input.name(); });
+  ASSIGN_OR_RETURN(OnnxTensor value, ReadInitializer(*tensor));
+  const auto shape = context_->options->input_shapes.find(input.name());
+  if (shape != context_->options->input_shapes.end() && shape->second != value.type.shape) {
+    return InputType(input);  // A run has to give what is of another shape.
+  }
+  const onnx::TypeProto::Tensor& type = input.type().tensor_type();
+  const auto what = absl::StrCat("input '", input.name(), "'");
+  ASSIGN_OR_RETURN(const DType dtype, DTypeOfOnnx(type.elem_type(), what));
+  if (dtype != value.type.dtype || value.bits > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": its initializer is of another type"));
+  }
+  if (value.type.shape.size() > kImportRankMax) {
+    return absl::UnimplementedError(
+        absl::StrCat(what, ": more than ", kImportRankMax, " dimensions"));
+  }
+  context_->graph.input_defaults.push_back(
+      {.input = static_cast<int>(context_->graph.inputs.size()), .data = value.data});
+  return value.type;
+}
+
 absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& graph) {
   std::map<ValueId, ValueId> empty;  // What a caller gives, by the constant that stands for it.
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (scope.values.count(input.name()) > 0 &&
         context_->graph.IsConstant(Find(scope, input.name()))) {
-      // Most are weights: up to IR version 3 all initializers had to be listed, and exporters went
-      // on to do so. One that a caller means to give has to be named.
       continue;
     }
     const auto value = context_->options->input_values.find(input.name());
@@ -335,7 +360,9 @@ absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& 
       RETURN_IF_ERROR(Define(scope, input.name(), id));
       continue;
     }
-    ASSIGN_OR_RETURN(const TensorType type, InputType(input));
+    const bool has_default = defaults_.contains(input.name());
+    ASSIGN_OR_RETURN(const TensorType type,
+                     has_default ? AddDefault(graph, input) : InputType(input));
     ValueId id = AddInput(context_->graph, input.name(), type);
     if (ElementCount(type.shape) == 0) {
       // A caller gives it, and nobody reads it: all but a run's sizes is known of it.
@@ -523,7 +550,13 @@ absl::Status OnnxGraphImporter::ImportNodes(Scope& scope, const onnx::GraphProto
     for (std::string& name : NamesReadBy(graph.node(n))) scope.used.insert(std::move(name));
   }
   for (const onnx::ValueInfoProto& output : graph.output()) scope.used.insert(output.name());
-  for (int n : order) RETURN_IF_ERROR(ImportNode(scope, graph.node(n)));
+  for (int n : order) {
+    const absl::Status status = ImportNode(scope, graph.node(n));
+    if (!status.ok() && scope.depth == 0 && graph.node(n).output_size() > 0) {
+      failed_ = graph.node(n).output(0);
+    }
+    RETURN_IF_ERROR(status);
+  }
   return absl::OkStatus();
 }
 
@@ -548,7 +581,7 @@ absl::Status OnnxGraphImporter::SetOutputs(Scope& scope, const onnx::GraphProto&
 absl::Status OnnxGraphImporter::ImportMain(const onnx::GraphProto& graph) {
   Scope scope;
   context_->graph.name = graph.name();
-  std::set<std::string> given;
+  std::set<std::string> given = defaults_;
   for (const onnx::ValueInfoProto& input : graph.input()) {
     const ImportOptions& options = *context_->options;
     if (options.input_shapes.contains(input.name()) ||

@@ -17,6 +17,7 @@
 
 namespace onnx {
 class GraphProto;
+class ModelProto;
 class ValueInfoProto;
 }  // namespace onnx
 
@@ -41,11 +42,15 @@ struct MissingOperators {
 
 class OnnxGraphImporter {
  public:
-  OnnxGraphImporter(ImportContext* context, OnnxFunctions functions)
-      : context_(context), functions_(std::move(functions)) {}
+  // `defaults`: names of inputs for which the model has an initializer, and that a run may give.
+  OnnxGraphImporter(ImportContext* context, OnnxFunctions functions,
+                    std::set<std::string> defaults = {})
+      : context_(context), functions_(std::move(functions)), defaults_(std::move(defaults)) {}
 
   // The model's own graph: makes graph inputs and outputs.
   absl::Status ImportMain(const onnx::GraphProto& graph);
+  // Of the main graph's node that failed, an output; empty: none did.
+  const std::string& failed() const { return failed_; }
 
  private:
   // A graph inside of a node that becomes a graph of its own, and what it reads of the one around.
@@ -103,10 +108,14 @@ class OnnxGraphImporter {
   // The same for a name that a body reads of the graph around it.
   ValueId Capture(Scope& scope, const std::string& name);
   absl::Status Define(Scope& scope, const std::string& name, ValueId id);
-  // `given`: inputs of which the options say something; an initializer is only their default.
+  // `given`: names that are none of the scope's constants.
   absl::Status AddInitializers(Scope& scope, const onnx::GraphProto& graph,
                                const std::set<std::string>& given = {});
+  absl::StatusOr<OnnxTensor> ReadInitializer(const onnx::TensorProto& tensor);
   absl::Status AddInputs(Scope& scope, const onnx::GraphProto& graph);
+  // The type of an input with a default, which is one of `graph`'s from now on.
+  absl::StatusOr<TensorType> AddDefault(const onnx::GraphProto& graph,
+                                        const onnx::ValueInfoProto& input);
   // Of an input that the options give a value.
   absl::StatusOr<ValueId> InputValue(const onnx::ValueInfoProto& input, const std::string& text);
   absl::StatusOr<TensorType> InputType(const onnx::ValueInfoProto& input);
@@ -157,12 +166,21 @@ class OnnxGraphImporter {
 
   ImportContext* context_;
   const OnnxFunctions functions_;
+  const std::set<std::string> defaults_;
+  std::string failed_;
   std::vector<GivenAxis> given_axes_;  // Of the model's inputs.
 };
 
 // Positions of the graph's nodes that its outputs need, each after those that it depends on.
 // INVALID_ARGUMENT for a name that two nodes write, or a cycle.
 absl::StatusOr<std::vector<int>> OrderOnnxNodes(const onnx::GraphProto& graph);
+
+// Inputs of the model's graph that have an initializer and are no weights: a run may give them.
+std::set<std::string> InputsWithDefault(const onnx::ModelProto& model,
+                                        const ImportOptions& options);
+// Of the defaults that the value depends on, the one with the fewest nodes between; "": none.
+std::string NearestDefault(const onnx::GraphProto& graph, const std::string& value,
+                           const std::set<std::string>& defaults);
 
 // Names that the node reads, those in the graphs inside it included, each once.
 std::vector<std::string> NamesReadBy(const onnx::NodeProto& node);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,9 @@ namespace {
 
 // Of messages in messages: graphs in attributes of nodes take three levels each.
 constexpr int kMaxMessageDepth = 100;
+
+// Of a model whose inputs with defaults have to be constants: a model in the wild has one or two.
+constexpr int kAttemptsMax = 16;
 
 absl::Status ParseModel(absl::string_view bytes, const ImportOptions& options,
                         onnx::ModelProto& model) {
@@ -83,14 +88,28 @@ absl::StatusOr<ParsedOnnxModel> ParsedOnnxModel::Parse(absl::string_view model_b
 }
 
 absl::StatusOr<Graph> ParsedOnnxModel::Import(const ImportOptions& options) {
-  ImportContext context{.options = &options, .bytes = &parts_->bytes};
-  ASSIGN_OR_RETURN(context.opset, OpsetOf(parts_->model));
-  ASSIGN_OR_RETURN(OnnxFunctions functions, FunctionsOf(parts_->model));
-  OnnxGraphImporter importer(&context, std::move(functions));
-  RETURN_IF_ERROR(importer.ImportMain(parts_->model.graph()));
-  EliminateDead(context.graph);
-  RETURN_IF_ERROR(VerifyGraph(context.graph));
-  return std::move(context.graph);
+  ASSIGN_OR_RETURN(const int opset, OpsetOf(parts_->model));
+  ASSIGN_OR_RETURN(const OnnxFunctions functions, FunctionsOf(parts_->model));
+  // What a node has to know when the model is read (a shape, an axis, how many) is a constant, and
+  // no run gives it. Nobody knows of which nodes that is, so the model is read again without it.
+  std::set<std::string> defaults = InputsWithDefault(parts_->model, options);
+  for (int attempt = 0;; ++attempt) {
+    ImportContext context{.options = &options, .opset = opset, .bytes = &parts_->bytes};
+    OnnxGraphImporter importer(&context, functions, defaults);
+    const absl::Status status = importer.ImportMain(parts_->model.graph());
+    if (status.ok()) {
+      EliminateDead(context.graph);
+      RETURN_IF_ERROR(VerifyGraph(context.graph));
+      return std::move(context.graph);
+    }
+    const std::string fixed = NearestDefault(parts_->model.graph(), importer.failed(), defaults);
+    if (defaults.empty() || options.input_shapes.contains(fixed)) return status;
+    if (fixed.empty() || attempt == kAttemptsMax) {
+      defaults.clear();
+    } else {
+      defaults.erase(fixed);
+    }
+  }
 }
 
 absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOptions& options) {

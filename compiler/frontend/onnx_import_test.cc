@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "compiler/frontend/model_file.h"
+#include "compiler/frontend/onnx_export.h"
 #include "compiler/frontend/onnx_testing.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
@@ -108,16 +109,58 @@ TEST(OnnxImportTest, ValuesThatDoNotFit) {
   }
 }
 
-TEST(OnnxImportTest, NodesInAnyOrderAndInitializersAsInputs) {
+TEST(OnnxImportTest, NodesInAnyOrder) {
   const std::string model =
-      OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", {2}), OnnxTensorInfo("input", "w", {2}),
-                             OnnxFloats("w", {2}, {1, 2}),
+      OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", {2}), OnnxFloats("w", {2}, {1, 2}),
                              "node { op_type: 'Relu' input: 's' output: 'y' } "
                              "node { op_type: 'Add' input: ['x', 'w'] output: 's' } ",
                              OnnxTensorInfo("output", "y", {2})));
   ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(model));
   EXPECT_EQ(graph.inputs.size(), 1u);
   EXPECT_EQ(Ops(graph), "add relu");
+}
+
+// x + w in the shape k, w and k being initializers and inputs.
+std::string WithDefaults(int64_t elements) {
+  return OnnxModel(absl::StrCat(
+      OnnxTensorInfo("input", "x", {elements}), OnnxTensorInfo("input", "w", {elements}),
+      "input { name: 'k' type { tensor_type { elem_type: 7 shape { dim { dim_value: 1 } } } } } ",
+      OnnxFloats("w", {elements}, std::vector<float>(elements, 0.5F)), OnnxInts("k", {elements}),
+      "node { op_type: 'Add' input: ['x', 'w'] output: 's' } "
+      "node { op_type: 'Reshape' input: ['s', 'k'] output: 'y' } ",
+      OnnxTensorInfo("output", "y", {elements})));
+}
+
+std::vector<std::string> NamesOfInputs(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const ValueId input : graph.inputs) names.push_back(graph.value(input).name);
+  return names;
+}
+
+TEST(OnnxImportTest, AnInitializerThatIsAnInputIsItsDefault) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(WithDefaults(3)));
+  // A shape has to be known.
+  EXPECT_THAT(NamesOfInputs(graph), ElementsAre("x", "w"));
+  ASSERT_EQ(graph.input_defaults.size(), 1u);
+  EXPECT_EQ(graph.input_defaults[0].input, 1);
+  EXPECT_THAT(ToDoubles({DType::kF32, {3}}, *graph.input_defaults[0].data),
+              ElementsAre(0.5, 0.5, 0.5));
+  ASSERT_OK_AND_ASSIGN(const Graph fixed,
+                       ImportOnnx(WithDefaults(3), {.input_values = {{"w", "1,2,3"}}}));
+  EXPECT_THAT(NamesOfInputs(fixed), ElementsAre("x"));
+  ASSERT_OK_AND_ASSIGN(const std::string written, ExportOnnx(graph));
+  ASSERT_OK_AND_ASSIGN(const Graph again, ImportOnnx(written));
+  EXPECT_THAT(NamesOfInputs(again), ElementsAre("x", "w"));
+}
+
+TEST(OnnxImportTest, WeightsAreNoDefaults) {
+  constexpr int64_t kMany = 1 << 16;
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(WithDefaults(kMany)));
+  EXPECT_THAT(NamesOfInputs(graph), ElementsAre("x"));
+  ASSERT_OK_AND_ASSIGN(const Graph named,
+                       ImportOnnx(WithDefaults(kMany), {.input_shapes = {{"w", {kMany}}}}));
+  EXPECT_THAT(NamesOfInputs(named), ElementsAre("x", "w"));
+  EXPECT_EQ(named.input_defaults.size(), 1u);
 }
 
 struct StoredData {

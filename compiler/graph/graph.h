@@ -71,6 +71,12 @@ struct GraphInputAxis {
   bool GivesSize() const { return constant == 0 && parts.size() == 1 && parts[0].factor == 1; }
 };
 
+// What a graph input holds in a run that does not give it. None of its axes is one of `input_axes`.
+struct GraphInputDefault {
+  int input = 0;  // Position in Graph::inputs.
+  ConstantPtr data;
+};
+
 // A value: copies share the constants' bytes. Nodes are kept in topological order. Passes may leave
 // nodes and values that nothing uses; EliminateDead drops them.
 class ConstantMemo;
@@ -87,6 +93,7 @@ struct Graph {
   // The last of the inputs that nobody gives: what `input_axes` say of the others.
   std::vector<GraphSize> sizes = {};
   std::vector<GraphInputAxis> input_axes = {};
+  std::vector<GraphInputDefault> input_defaults = {};
   // What passes make of constants, for graphs of one model that have it in common
   // (constant_memo.h). Null: there is one graph.
   std::shared_ptr<ConstantMemo> memo = nullptr;

@@ -60,6 +60,9 @@ std::string PrintGraph(const Graph& graph) {
     }
     absl::StrAppend(&text, "\n");
   }
+  for (const GraphInputDefault& value : graph.input_defaults) {
+    absl::StrAppend(&text, "default of ", ValueRef(graph, graph.inputs[value.input]), "\n");
+  }
   for (const GraphNode& node : graph.nodes) {
     std::vector<std::string> results, arguments;
     for (ValueId output : node.outputs) {

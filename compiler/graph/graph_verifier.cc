@@ -131,6 +131,15 @@ absl::Status VerifySizes(const Graph& graph) {
     }
     if (axis.parts.empty() || greatest > shape[axis.axis]) return misfit();
   }
+  for (const GraphInputDefault& value : graph.input_defaults) {
+    bool fits = value.input >= 0 && value.input < static_cast<int>(graph.shown_inputs());
+    if (fits) {
+      const TensorType& type = graph.value(graph.inputs[value.input]).type;
+      fits = value.data != nullptr &&
+             std::ssize(value.data->bytes()) == ElementCount(type.shape) * SizeBytes(type.dtype);
+    }
+    if (!fits) return absl::InvalidArgumentError("a default does not fit its input");
+  }
   return absl::OkStatus();
 }
 

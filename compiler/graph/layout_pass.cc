@@ -63,6 +63,7 @@ class Converter {
     new_.bounded_axes = old_.bounded_axes;
     new_.sizes = old_.sizes;
     new_.input_axes = old_.input_axes;
+    new_.input_defaults = old_.input_defaults;
     new_.memo = old_.memo;
     return std::move(new_);
   }
