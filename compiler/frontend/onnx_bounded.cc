@@ -31,14 +31,11 @@ absl::StatusOr<ValueId> OnnxNode::SetExtent(ValueId id, int64_t axis, ValueId ex
     }
     return id;
   }
-  TensorType type = TypeOf(id);
+  const TensorType type = TypeOf(id);
   const GraphValue& value = context_->graph.value(extent);
   const int64_t count = ToInts(value.type, *value.data)[0];
   if (count == type.shape[axis]) return id;
-  if (count == 0) {
-    type.shape[axis] = 0;
-    return EmitEmpty(std::move(type));
-  }
+  if (count == 0) return EmitNoneOf(id, axis);
   Attributes attributes;
   attributes.Set("axes", std::vector<int64_t>{axis});
   attributes.Set("starts", std::vector<int64_t>{0});

@@ -322,25 +322,25 @@ absl::StatusOr<ValueId> CutNegativePads(OnnxNode& node, ValueId x, std::vector<i
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
   const size_t rank = shape.size();
   SliceRange r;
-  TensorType nothing = node.TypeOf(x);
   for (size_t d = 0; d < rank; ++d) {
     const int64_t begin = std::min<int64_t>(pads[d], 0);
     const int64_t end = std::min<int64_t>(pads[rank + d], 0);
     if (begin == 0 && end == 0) continue;
     if (-begin - end > shape[d]) return node.Unsupported("pads that cut off what others add");
-    if (-begin - end == shape[d]) nothing.shape[d] = 0;
-    r.axes.push_back(static_cast<int64_t>(d));
+    pads[d] -= begin;
+    pads[rank + d] -= end;
+    const auto axis = static_cast<int64_t>(d);
+    if (-begin - end == shape[d]) {
+      if (node.ExtentsOf(x)[d] != kFullAxis) return node.Unsupported("pads that leave nothing");
+      ASSIGN_OR_RETURN(x, node.EmitNoneOf(x, axis));
+      continue;
+    }
+    r.axes.push_back(axis);
     r.starts.push_back(-begin);
     r.ends.push_back(shape[d] + end);
     r.steps.push_back(1);
-    pads[d] -= begin;
-    pads[rank + d] -= end;
   }
   if (r.axes.empty()) return x;
-  if (ElementCount(nothing.shape) == 0) {
-    for (size_t i = 0; i < r.axes.size(); ++i) nothing.shape[r.axes[i]] = r.ends[i] - r.starts[i];
-    return node.EmitEmpty(std::move(nothing));
-  }
   Attributes attributes;
   attributes.Set("starts", r.starts);
   attributes.Set("ends", r.ends);
@@ -390,23 +390,33 @@ absl::Status Pad(OnnxNode& node) {
     return absl::OkStatus();
   }
   TensorType made = node.TypeOf(x);
+  std::vector<SizeTerm> terms;
   for (size_t d = 0; d < made.shape.size(); ++d) {
-    made.shape[d] += pads[d] + pads[d + made.shape.size()];
+    const int64_t pad = pads[d] + pads[d + made.shape.size()];
+    made.shape[d] += pad;
+    const auto term = node.SizeOf(x, static_cast<int64_t>(d)).Plus(SizeTerm(pad));
+    if (!term.has_value()) return node.Unsupported("a size beyond 64 bits");
+    terms.push_back(*term);
   }
-  if (node.IsEmpty(x) && !node.IsBounded(x) && value_is_known) {
+  if (node.IsEmpty(x) && value_is_known && (mode == "constant" || !node.IsBounded(x))) {
     ASSIGN_OR_RETURN(
         const int64_t count,
         CheckedElementCount(made.shape, node.context().options->max_tensor_elements, node.Label()));
     if (count == 0) {
       ASSIGN_OR_RETURN(const ValueId none, node.EmitEmpty(std::move(made)));
-      node.SetOutput(0, none);
+      ASSIGN_OR_RETURN(const ValueId held, node.HoldTerms(none, terms));
+      node.SetOutput(0, held);
       return absl::OkStatus();
     }
     if (mode == "constant") {  // All of it is border.
       ASSIGN_OR_RETURN(const ValueId border, node.EmitScalar(made.dtype, value));
       Attributes whole;
       whole.Set("shape", std::move(made.shape));
-      return node.Finish("expand", {border}, std::move(whole));
+      ASSIGN_OR_RETURN(const ValueId all, node.Emit("expand", {border}, std::move(whole)));
+      ASSIGN_OR_RETURN(const ValueId some, node.EmitUnknownAs(all, x));
+      ASSIGN_OR_RETURN(const ValueId held, node.HoldTerms(some, terms));
+      node.SetOutput(0, held);
+      return absl::OkStatus();
     }
   }
   Attributes attributes;
