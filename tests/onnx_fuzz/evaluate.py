@@ -230,8 +230,9 @@ def with_rounding(node, lists, rng):
     exact, up, down = lists
     if exact.dtype in BYTES and node.op_type.startswith("QLinear"):
         # Multipliers are rounded in other ways: docs/low-precision.md.
-        info, wide = np.iinfo(exact.dtype), exact.astype(np.int16)
-        up, down = (np.clip(wide + step, info.min, info.max).astype(exact.dtype) for step in (1, -1))
+        info, signs = np.iinfo(exact.dtype), rng.choice([-1, 1], exact.shape).astype(np.int16)
+        up, down = (np.clip(np.asarray(lane + step), info.min, info.max).astype(exact.dtype)
+                    for lane, step in ((up, signs), (down, -signs)))
     if exact.dtype not in FORMATS or exact.shape != up.shape or exact.shape != down.shape:
         return exact, up, down
     # What lies between operators of a kernel may keep the digits that a narrow type would lose.
@@ -253,7 +254,8 @@ def with_rounding(node, lists, rng):
 def tolerance(exact, up, down):
     """By element; of types that round."""
     if exact.dtype in BYTES:
-        return np.maximum(*[np.abs(lane.astype(np.int16) - exact) for lane in (up, down)])
+        far = np.maximum(*[np.abs(lane.astype(np.int16) - exact) for lane in (up, down)])
+        return np.where(far > 1, 4 * far, far)  # 1 is this node's own.
     with np.errstate(all="ignore"):
         far = np.maximum(np.abs(up.astype(np.float64) - exact), np.abs(down.astype(np.float64) - exact))
     far = finite_or_0(far)
@@ -336,10 +338,11 @@ def evaluate(node, values, opset, reference=True):
 def evaluate_graph(model, sets):
     """Every value of a model's main graph, by name, for `sets` of arrays by input."""
     opset = next(entry.version for entry in model.opset_import if not entry.domain)
+    defaults = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     names = [value.name for value in model.graph.input]
-    values = {name: given(name, [arrays[name] for arrays in sets]) for name in names}
-    for tensor in model.graph.initializer:
-        values[tensor.name] = given(tensor.name, [numpy_helper.to_array(tensor)] * len(sets), True)
+    values = {name: given(name, [arrays.get(name, defaults.get(name)) for arrays in sets]) for name in names}
+    for name in defaults.keys() - set(names):
+        values[name] = given(name, [defaults[name]] * len(sets), True)
     for node in model.graph.node:
         read = {name: values[name] for name in names_read(node)}
         made = evaluate(node, read, opset)

@@ -2,9 +2,11 @@
 
 import random
 
+from onnx import helper, numpy_helper
+
 import evaluate
 from builder import ALL, Builder
-from case import Case
+from case import Case, expected
 from evaluate import Unfit
 from rows import ROWS
 
@@ -67,7 +69,37 @@ def generate(seed):
     if not said & set(dims) <= alone:
         raise Unfit("a size that no input has alone")
     case = Case(model, sets, {name: "{}..{}".format(*RANGES[name][:2]) for name in dims if name in said})
-    return case, [[value.lanes[i] for value in outputs] for i in range(b.sets)]
+    lanes = [[value.lanes[i] for value in outputs] for i in range(b.sets)]
+    return with_defaults(case, lanes, rng) if rng.random() < 0.2 else (case, lanes)
+
+
+def with_defaults(case, lanes, rng):
+    """Some initializers are inputs, too, and some sets give them; as it was where that is no model."""
+    model = type(case.model).FromString(case.model.SerializeToString())
+    sets = [dict(arrays) for arrays in case.sets]
+    for tensor in model.graph.initializer:
+        if rng.random() < 0.5:
+            continue
+        array = numpy_helper.to_array(tensor)
+        model.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, array.shape))
+        for arrays in sets:
+            if rng.random() < 0.5:
+                arrays[tensor.name] = another(array, rng)
+    made = Case(model, sets, case.dims)
+    try:
+        evaluate.check(model)
+        return made, expected(made)
+    except (Unfit, ValueError, IndexError):
+        return case, lanes
+
+
+def another(array, rng):
+    """Of the same kind: most numbers are shapes, axes and scales, of which few are legal."""
+    if array.dtype == bool:
+        return ~array
+    if array.dtype.kind == "f":
+        return array * array.dtype.type(rng.choice([0.5, 0.75, 1.25]))
+    return array + array.dtype.type(rng.choice([0, 0, 0, 1]))
 
 
 def some_outputs(b, rng):

@@ -220,7 +220,7 @@ def set_shapes(case, sets):
     for value in case.model.graph.input:
         shape = value.type.tensor_type.shape
         for i, dim in enumerate(shape.dim):
-            if not dim.dim_param:
+            if not dim.dim_param and value.name in sets[0]:
                 dim.dim_value = sets[0][value.name].shape[i]
     return case
 
@@ -230,7 +230,8 @@ def static_dims(case):
         attempt = copy(case)
         for value in attempt.model.graph.input:
             for i, dim in enumerate(value.type.tensor_type.shape.dim):
-                dim.dim_value = case.sets[0][value.name].shape[i]
+                if value.name in case.sets[0]:
+                    dim.dim_value = case.sets[0][value.name].shape[i]
         attempt.dims = {}
         yield attempt
 

@@ -44,8 +44,9 @@ class CaseRunner:
         self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def run(self, model, input_sets, target=None, values=None, dims=None):
-        """`model`: ONNX bytes. `input_sets`: lists of arrays, in the order of the model's inputs.
+    def run(self, model, input_sets, target=None, values=None, dims=None, names=None):
+        """`model`: ONNX bytes. `input_sets`: lists of arrays, in the order of the model's inputs; of the
+        bundle's, if `names` of the model's are not said. None: the model's default.
         `target`: text of the CPU that it is built for; None: this machine's. `values`: texts by the
         names of inputs that are fixed, and then are none of the inputs any more. `dims`: ranges by
         the names of dimensions, within which the sets' shapes may differ.
@@ -58,9 +59,13 @@ class CaseRunner:
         request = {} if target is None else {"target": target}
         if values:
             request["values"] = values
+        if names is not None:
+            request["names"] = names
+            request["given"] = [name for k, name in enumerate(names)
+                                if any(inputs[k] is not None for inputs in input_sets)]
         if dims:
             request["dims"] = dims
-            request["input_shapes"] = [[list(array.shape) for array in inputs]
+            request["input_shapes"] = [[None if array is None else list(array.shape) for array in inputs]
                                        for inputs in input_sets]
         return self._run(request, input_sets)
 
@@ -77,8 +82,10 @@ class CaseRunner:
     def _run(self, request, input_sets):
         for i, inputs in enumerate(input_sets):
             for k, array in enumerate(inputs):
+                if array is None:
+                    continue
                 np.ascontiguousarray(array).tofile(self._path(f"input_{i}_{k}.bin"))
-        reply = self._ask(dict(request, folder=self._folder))
+        reply = self._ask(dict(request, folder=self._folder, sets=len(input_sets)))
         if reply["error"]:
             return reply, []
         sets = []
