@@ -101,6 +101,8 @@ def conditional(b, op):
     grow(other)
     others = [like(other, value) for value in results]
     condition = b.input(BOOL[0], b.choice([(), (1,)])) if b.chance(0.7) else decided(b)
+    others = [value if value not in others[:i] else other.emit("Identity", [value])
+              for i, value in enumerate(others)]  # One that is there twice ONNX Runtime gives once.
     node = helper.make_node(op, [condition.name], [b._name() for _ in results],
                             then_branch=then.graph(results, "then", []), else_branch=other.graph(others, "else", []))
     b.add(node)

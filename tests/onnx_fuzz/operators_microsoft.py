@@ -3,7 +3,8 @@
 import numpy as np
 
 from builder import F32, I64
-from rows import row
+from evaluate import Unfit
+from rows import row, small
 
 OWN = "com.microsoft"
 
@@ -41,7 +42,10 @@ def rotary(b, name):
 
 @row("com.microsoft.Attention")
 def attention(b, name):
+    # Where scores overflow, ONNX Runtime's masks and softmax depend on the kernel.
     x = b.fresh(F32, (2, 3, 8))
+    if not small(x):
+        raise Unfit("overflows")
     b.emit("Attention", [x, b.fresh(F32, (8, 24)), b.fresh(F32, (24,))], domain=OWN, num_heads=2,
            unidirectional=b.choice([0, 1]))
 
@@ -50,6 +54,8 @@ def attention(b, name):
 def multi_head(b, name):
     q, k, v = b.fresh(F32, (2, 3, 8)), b.fresh(F32, (2, 5, 8)), b.fresh(F32, (2, 5, 8))
     bias = b.fresh(F32, (24,)) if b.chance(0.5) else None
+    if not all(small(each) for each in (q, k, v)):
+        raise Unfit("overflows")
     b.emit("MultiHeadAttention", [q, k, v, bias], domain=OWN, num_heads=2)
 
 
@@ -61,11 +67,33 @@ def few_bits(b, name):
            domain=OWN, K=depth, N=n, bits=4, block_size=16)
 
 
+@row("com.microsoft.QGemm")
+def quantized_gemm(b, name):
+    # ONNX Runtime's kernel: signed weights only with u8, or both signed.
+    x = b.fresh(np.dtype(b.choice(["uint8", "int8"])), (3, 6), 0, 127)
+    trans_b = b.choice([0, 1])
+    weights = b.const(b.array(np.int8, (5, 6) if trans_b else (6, 5), -90, 90))
+    bias = b.const(b.array(np.int32, (5,), -500, 500)) if b.chance(0.5) else None
+    zero = b.const(b.array(x.dtype, (), 0, 9))
+    last = [b.const(np.float32(0.07)), b.const(b.array(x.dtype, (), 0, 9))] if b.chance(0.6) else []
+    b.emit("QGemm", [x, b.const(np.float32(0.03)), zero, weights, b.const(np.float32(0.011)),
+                     b.const(np.int8(0)), bias, *last], domain=OWN, alpha=b.choice([1.0, 0.5]), transB=trans_b)
+
+
+@row("com.microsoft.QAttention")
+def quantized_attention(b, name):
+    x = b.fresh(np.dtype("uint8"), (2, 3, 8), 100, 140)
+    weights = b.const(b.array(np.int8, (8, 24), -90, 90))
+    b.emit("QAttention", [x, weights, b.const(b.array(F32, (24,))), b.const(np.float32(0.02)),
+                          b.const(np.float32(0.01)), None, b.const(np.uint8(120)), b.const(np.int8(0))],
+           domain=OWN, num_heads=2, unidirectional=b.choice([0, 1]))
+
+
 @row("com.microsoft.QLinearSoftmax")
 def quantized_softmax(b, name):
     # 1 is not beyond the scale: there ONNX Runtime wraps around.
     kind = np.dtype(b.choice(["uint8", "int8"]))
-    x = b.value([kind], 2, 3, where=lambda v: v.static(), full=True)
+    x = b.value([kind], 2, 3, where=lambda v: v.static() and v.shape[-1] > 1, full=True)
     zero = b.const(np.array(0 if kind == np.uint8 else -128, kind))
     b.emit("QLinearSoftmax", [x, b.const(np.float32(0.11)), b.const(np.array(3, kind)),
                               b.const(np.float32(1 / 255)), zero], domain=OWN, axis=-1, opset=13)

@@ -295,6 +295,19 @@ def scatter_elements(b, op):
     b.emit(op, [x, at, b.fresh(x.dtype, tuple(shape))], axis=axis, **more)
 
 
+@row("ScatterElements")
+def scatter_many_times(b, op):
+    """An element may be met again: what adds does not depend on the order."""
+    if b.opset < 18:
+        raise Unfit("no reduction of this kind")
+    x = b.value([F32, I64], 1, 3, where=lambda v: v.static() and finite(v), full=True)
+    axis = b.axis(x)
+    shape = [b.rng.randint(1, e) for e in x.shape]
+    shape[axis] = b.choice([1, 3, 7])
+    b.emit(op, [x, indices(b, x.shape[axis], tuple(shape)), b.fresh(x.dtype, tuple(shape))], axis=axis,
+           reduction=b.choice(["add", "max", "min"]))
+
+
 @row("TensorScatter")
 def tensor_scatter(b, op):
     cache = b.value(FLOATS[:1], 3, 4, where=lambda v: v.static(), full=True)
@@ -346,6 +359,19 @@ def one_hot(b, op):
     at = b.fresh(b.choice(INDICES), b.shape(0, 3), -depth - 1, depth + 1)
     values = b.const(b.array(b.choice([F32, I64]), (2,)))
     b.emit(op, [at, b.ints(depth), values], axis=b.rng.randint(-at.rank - 1, at.rank))
+
+
+@row("Slice")
+def slice_backwards(b, op):
+    """Numbers of i32, axes left out between, ends beyond either side."""
+    if b.opset < 10:
+        raise Unfit("attributes")
+    x = b.value(ALL, 1, 4, where=lambda v: v.static(), full=True)
+    count = b.rng.randint(1, x.rank)
+    starts = [b.choice([0, -1, e - 1, e + 3, -e - 3]) for e in x.shape[:count]]
+    ends = [b.choice([e, 0, -1, -e - 1, 1 << 30, -(1 << 30)]) for e in x.shape[:count]]
+    steps = [b.choice([1, -1, 2, -3]) for _ in range(count)]
+    b.emit(op, [x, b.ints(starts, np.int32), b.ints(ends, np.int32), None, b.ints(steps, np.int32)])
 
 
 @row("Compress")

@@ -40,6 +40,8 @@ def arg_extreme(b, op):
 @row("Softmax", "LogSoftmax", "Hardmax")
 def softmax(b, op):
     x = b.value(types(op, b.opset), 1, 6, full=True)
+    if op == "Hardmax" and not finite(x):
+        raise Unfit("ONNX does not say whether NaN is the greatest")
     b.emit(op, [x], **({"axis": b.axis(x) if b.opset >= 11 else b.axis(x) % x.rank} if b.chance(0.8) else {}))
 
 
@@ -89,7 +91,10 @@ def follow(b, y, channels, axis=1):
         b.emit(kind, [y])
 
 
-EQUATIONS = {"ij,jk->ik": [(2, 3), (3, 4)], "ij,kj->ki": [(2, 3), (4, 3)], "bij,bjk->bik": [(2, 3, 4), (2, 4, 5)],
+# By many letters: what is summed, kept, repeated on a diagonal, or broadcast.
+EQUATIONS = {"ij,ij->": [(3, 4), (3, 4)], "ijj->ij": [(2, 3, 3)], "i...,i...->...": [(2, 3, 4), (2, 3, 4)],
+             "bnqd,bnkd->bqk": [(2, 2, 3, 4), (2, 2, 5, 4)], "a,b,c->cab": [(2,), (3,), (4,)], "ij->i": [(2, 0)],
+             "ij,jk->ik": [(2, 3), (3, 4)], "ij,kj->ki": [(2, 3), (4, 3)], "bij,bjk->bik": [(2, 3, 4), (2, 4, 5)],
              "bqhd,bkhd->bhqk": [(2, 3, 2, 4), (2, 5, 2, 4)], "ii->i": [(3, 3)], "ij->ji": [(2, 3)],
              "i,j->ij": [(2,), (3,)], "i,i->": [(4,), (4,)], "...ij,...jk->...ik": [(2, 3, 4), (2, 4, 5)],
              "ij,jk,kl->il": [(2, 3), (3, 4), (4, 5)], "abc,cd,def->abef": [(2, 3, 4), (4, 2), (2, 3, 2)],
@@ -133,7 +138,9 @@ def instance_normalization(b, op):
 
 @row("GroupNormalization")
 def group_normalization(b, op):
-    x = b.value(types(op, b.opset), 2, 5, where=lambda v: v.static(1), full=True, shape=lambda: image_shape(b))
+    # ONNX has the first stage in f32, of f64, too.
+    kinds = [dtype for dtype in types(op, b.opset) if dtype != np.float64]
+    x = b.value(kinds, 2, 5, where=lambda v: v.static(1) and small(v), full=True, shape=lambda: image_shape(b))
     groups = b.choice([g for g in range(1, x.shape[1] + 1) if x.shape[1] % g == 0])
     count = groups if b.opset < 21 else x.shape[1]
     b.emit(op, [x, b.fresh(x.dtype, (count,)), b.fresh(x.dtype, (count,))], num_groups=groups, epsilon=1e-3)
@@ -184,15 +191,31 @@ def loss(b, op):
 @row("DFT")
 def dft(b, op):
     x = b.fresh(F32, (2, b.choice([4, 8]), b.choice([1, 2])))  # Of other lengths ONNX Runtime loses digits.
+    if not small(x):
+        raise Unfit("overflows in another order")
     if b.opset < 20:
         return b.emit(op, [x], axis=1, inverse=0, onesided=int(x.shape[-1] == 1))
     return b.emit(op, [x, None, b.ints(1)], onesided=int(x.shape[-1] == 1))
+
+
+@row("DFT")
+def other_dft(b, op):
+    """Along another axis, back, and to another length."""
+    x = b.fresh(F32, (4, 8, 2))
+    if not small(x):
+        raise Unfit("overflows in another order")
+    if b.opset < 20:
+        return b.emit(op, [x], axis=b.choice([0, 1]), inverse=b.choice([0, 1]))
+    axis = b.ints(b.choice([0, 1, -2, -3]))
+    return b.emit(op, [x, b.ints(b.choice([4, 8])) if b.chance(0.4) else None, axis], inverse=b.choice([0, 1]))
 
 
 @row("STFT")
 def stft(b, op):
     x = b.fresh(F32, (b.choice([1, 2]), 16, 1))
     window = b.fresh(F32, (8,))
+    if not small(x) or not small(window):
+        raise Unfit("overflows in another order")
     b.emit(op, [x, b.ints(b.choice([2, 4])), window, b.ints(8)], onesided=1)
 
 
@@ -203,9 +226,24 @@ def attention(b, op):
     heads, groups = b.choice([(2, 2), (4, 2)])
     q, k = b.fresh(F32, (2, heads, 3, 4)), b.fresh(F32, (2, groups, 5, 4))
     v = b.fresh(F32, (2, groups, 5, 4))
+    if not all(small(each) for each in (q, k, v)):
+        raise Unfit("overflows")
     mask = [b.fresh(b.choice([F32, np.dtype(bool)]), (3, 5))] if b.chance(0.4) else []
     more = {"scale": 0.3} if b.chance(0.3) else {}
     b.emit(op, [q, k, v, *mask], is_causal=b.choice([0, 1]), **more)
+
+
+@row("Attention")
+def flat_attention(b, op):
+    """Heads in one axis, another size of values, a cache of what came before."""
+    heads, groups = b.choice([(2, 2), (4, 2), (4, 1)])
+    q, k = b.fresh(F32, (2, 3, heads * 4)), b.fresh(F32, (2, 5, groups * 4))
+    v = b.fresh(F32, (2, 5, groups * b.choice([4, 6])))
+    if not all(small(each) for each in (q, k, v)):
+        raise Unfit("overflows")
+    more = {"softcap": 2.0} if b.chance(0.3) else {}
+    mask = b.fresh(F32, b.choice([(3, 5), (1, 1, 3, 5), (2, 1, 3, 5)])) if b.chance(0.4) else None
+    b.emit(op, [q, k, v, mask], q_num_heads=heads, kv_num_heads=groups, is_causal=b.choice([0, 1]), **more)
 
 
 @row("RotaryEmbedding")
@@ -233,7 +271,16 @@ def recurrence(b, op):
     static = x.static(1) and x.static(0)
     inputs.append(b.fresh(np.dtype("int32"), (x.shape[1],), 1, x.shape[0]) if static and b.chance(0.3) else None)
     inputs.append(b.fresh(F32, (count, x.shape[1], hidden)) if static and b.chance(0.4) else None)
+    if op == "LSTM":
+        inputs.append(b.fresh(F32, (count, x.shape[1], hidden)) if static and b.chance(0.3) else None)
+        inputs.append(b.const(b.array(F32, (count, 3 * hidden), -1, 1)) if b.chance(0.3) else None)
+    if not all(finite(v) for v in inputs if v is not None):
+        raise Unfit("ONNX Runtime makes 0 of NaN")
     more = {"linear_before_reset": b.choice([0, 1])} if op == "GRU" else {}
+    if b.chance(0.3):
+        gates = {"LSTM": 3, "GRU": 2, "RNN": 1}[op]
+        kinds = [b.choice(["Tanh", "Sigmoid", "Relu", "HardSigmoid", "Softsign"]) for _ in range(gates * count)]
+        more["activations"] = kinds
     b.emit(op, inputs, b.choice([[1, 1], [1, 0], [0, 1]]), direction=direction, hidden_size=hidden, **more)
 
 
@@ -288,7 +335,10 @@ def dynamic_matmul(b, name):
     weights = b.const(b.array(np.int8, (6, 4), -90, 90))
     scale = b.const(b.array(F32, (), 0.01, 0.05))
     if op == "DynamicQuantizeMatMul":
-        return b.emit(op, [b.fresh(F32, (3, 6)), weights, scale], domain="com.microsoft")
+        x = b.fresh(F32, (3, 6))
+        if not finite(x):
+            raise Unfit("nobody says what the scale is")
+        return b.emit(op, [x, weights, scale], domain="com.microsoft")
     x = b.fresh(np.dtype("uint8"), (3, 6), 0, 255)
     return b.emit(op, [x, weights, b.const(b.array(F32, (), 0.01, 0.05)), scale], domain="com.microsoft")
 

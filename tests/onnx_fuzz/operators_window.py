@@ -58,6 +58,8 @@ def transposed(b, op):
     if b.chance(0.3):
         attributes["output_padding"] = [b.rng.randint(0, s - 1) for s in strides]
     weights = b.const(b.array(x.dtype, (channels, outer, *attributes["kernel_shape"])))
+    if not finite(weights):
+        raise Unfit("docs/operators.md: the input has zeros between its elements")
     bias = b.fresh(x.dtype, (group * outer,)) if b.chance(0.5) else None
     follow(b, b.emit(op, [x, weights, bias], group=group, **attributes), group * outer)
 
@@ -65,6 +67,8 @@ def transposed(b, op):
 @row("MaxPool", "AveragePool", "LpPool")
 def pool(b, op):
     x = image(b, FLOATS[:1] if op != "MaxPool" else [F32, F32, np.dtype("int8")])
+    if op == "MaxPool" and not finite(x):
+        raise Unfit("ONNX Runtime has the least number for -inf")
     attributes = window(b, x, dilations=b.opset >= {"MaxPool": 10, "AveragePool": 19, "LpPool": 18}[op])
     if b.opset >= {"MaxPool": 10, "AveragePool": 10, "LpPool": 18}[op] and b.chance(0.3):
         attributes["ceil_mode"] = 1
@@ -75,9 +79,30 @@ def pool(b, op):
     b.emit(op, [x], **attributes)
 
 
+@row("MaxPool", "AveragePool", "LpPool")
+def pool_beyond(b, op):
+    """Windows that reach beyond the input, and last ones that begin behind it."""
+    rank = b.choice([1, 2])
+    x = b.fresh(F32, (1, b.choice([1, 2]), *[b.choice([1, 2, 3]) for _ in range(rank)]))
+    if not finite(x):
+        raise Unfit("ONNX Runtime has the least number for -inf")
+    kernel = [b.choice([2, 3, 5]) for _ in range(rank)]
+    attributes = {"kernel_shape": kernel, "strides": [b.choice([1, 2, 3]) for _ in range(rank)],
+                  "pads": [b.rng.randint(0, kernel[i % rank] - 1) for i in range(2 * rank)]}
+    if b.opset >= {"MaxPool": 10, "AveragePool": 19, "LpPool": 18}[op]:
+        attributes["ceil_mode"] = b.choice([0, 1])
+    if op == "AveragePool":
+        attributes["count_include_pad"] = b.choice([0, 1])
+    if op == "LpPool":
+        attributes["p"] = b.choice([1, 2, 3])
+    b.emit(op, [x], **attributes)
+
+
 @row("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(b, op):
     x = b.value([F32], 3, 5, full=True, shape=lambda: image_shape(b))
+    if op == "GlobalMaxPool" and not finite(x):
+        raise Unfit("ONNX does not say whether NaN is the greatest")
     b.emit(op, [x], **({"p": b.choice([1, 2, 3])} if op == "GlobalLpPool" else {}))
 
 
@@ -119,6 +144,23 @@ def resize(b, op):
     return b.emit(op, [x, roi, empty, wanted], **attributes)
 
 
+@row("Resize")
+def crop_and_resize(b, op):
+    """What lies beyond the image, and modes that few exporters write."""
+    if b.opset < 11:
+        raise Unfit("no such mode")
+    x = image(b, [F32], high=4)
+    if not finite(x):
+        raise Unfit("nobody says what a weight of 0 makes of NaN")
+    # Where nothing is scaled ONNX Runtime does not crop either.
+    sizes = [b.choice([size for size in (1, 2, 3, 5) if size != e]) for e in x.shape[2:]]
+    begin = [0.0, 0.0] + [b.choice([0.0, 0.25, -0.25]) for _ in sizes]
+    end = [1.0, 1.0] + [b.choice([1.0, 0.75, 1.25]) for _ in sizes]
+    b.emit(op, [x, b.const(np.float32(begin + end)), b.const(np.zeros(0, np.float32)) if b.opset < 13 else None,
+                b.ints([*x.shape[:2], *sizes])], mode=b.choice(["nearest", "linear"]),
+           coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=b.choice([0.0, 1.5]))
+
+
 @row("Upsample")
 def upsample(b, op):
     x = image(b, [F32], high=4)
@@ -158,12 +200,24 @@ def roi_align(b, op):
 def col_to_image(b, op):
     kernel, size = [b.choice([1, 2]), 2], [4, 5]
     blocks = (size[0] - kernel[0] + 1) * (size[1] - kernel[1] + 1)
-    # Its sums go by way of products with 0 and 1, which make NaN of infinities.
     shape = (2, 3 * kernel[0] * kernel[1], blocks)
-    x = b.value([F32], 3, 3, lambda v: finite(v) and v.shape == shape, shape=lambda: shape)
-    if not finite(x):
-        raise Unfit("infinite")
+    x = b.value([F32], 3, 3, lambda v: v.shape == shape, shape=lambda: shape)
     b.emit(op, [x, b.ints(size), b.ints(kernel)])
+
+
+@row("Col2Im")
+def spread_columns(b, op):
+    rank = b.choice([1, 2, 3])
+    kernel = [b.choice([1, 2, 3]) for _ in range(rank)]
+    # ONNX Runtime's dilations are wrong but for images of two dimensions.
+    made = {"strides": [b.choice([1, 2, 3]) for _ in kernel],
+            "dilations": [b.choice([1, 2]) if rank == 2 else 1 for _ in kernel],
+            "pads": [b.choice([0, 1]) for _ in kernel * 2]}
+    size = [b.rng.randint(5, 7) for _ in kernel]
+    places = [(s + made["pads"][i] + made["pads"][rank + i] - made["dilations"][i] * (kernel[i] - 1) - 1)
+              // made["strides"][i] + 1 for i, s in enumerate(size)]
+    x = b.fresh(F32, (1, 2 * int(np.prod(kernel)), int(np.prod(places))))
+    b.emit(op, [x, b.ints(size), b.ints(kernel)], **made)
 
 
 @row("DeformConv")
