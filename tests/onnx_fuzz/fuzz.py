@@ -1,6 +1,6 @@
 """Random ONNX graphs, compiled and run as bundles, against ONNX Runtime.
 
-usage: fuzz.py RUNNER [--graphs N] [--seed S] [--jobs N] [--keep NAME] [--cases FOLDER] [--no-reduce]
+usage: fuzz.py RUNNER [--graphs N] [--seed S] [--nodes MOST] [--jobs N] [--keep NAME] [--cases FOLDER] [--no-reduce]
 
 Runs the seeds S .. S + N - 1 in processes of their own, so that whatever one of them does ends that seed
 alone. A finding is made small and printed with its seed; --keep NAME also writes the first one to
@@ -95,10 +95,10 @@ def kind_of(runner, case):
     return "" if kind in ("right", "refused") else kind
 
 
-def run_seed(runner, seed):
+def run_seed(runner, seed, nodes_max):
     """What came of one seed, as JSON has it."""
     try:
-        case, lanes = generator.generate(seed)
+        case, lanes = generator.generate(seed, nodes_max)
         generator.runs_in_onnx_runtime(case, lanes)
     except Unfit as error:
         return {"state": "no graph", "detail": str(error)[:300]}
@@ -108,19 +108,19 @@ def run_seed(runner, seed):
     return {"state": state, "kind": kind, "detail": detail[:2000], "operators": used}
 
 
-def worker(program):
+def worker(program, nodes_max):
     """Seeds in, a line of JSON out. "reduce SEED PATH" makes a finding small and writes it there."""
     with CaseRunner(program, CASE_TIMEOUT_S) as runner:
         for line in sys.stdin:
             words = line.split()
             try:
                 if words[0] == "reduce":
-                    case = generator.generate(int(words[1]))[0]
+                    case = generator.generate(int(words[1]), nodes_max)[0]
                     small = Reducer(lambda each: kind_of(runner, each)).reduce(case)
                     save(small, words[2], kind_of(runner, small))
                     result = {"text": small.text(), "detail": run(runner, small, expected(small))[1]}
                 else:
-                    result = run_seed(runner, int(words[0]))
+                    result = run_seed(runner, int(words[0]), nodes_max)
             except Exception:
                 result = {"state": "finding", "kind": "the fuzzer itself", "text": "",
                           "detail": traceback.format_exc()[-1500:]}
@@ -130,12 +130,13 @@ def worker(program):
 class Worker:
     """A worker process, which is started again after it died."""
 
-    def __init__(self, program):
-        self._program, self._child = program, None
+    def __init__(self, program, nodes_max):
+        self._program, self._nodes_max, self._child = program, nodes_max, None
 
     def ask(self, line, timeout_s):
         if self._child is None:
-            self._child = subprocess.Popen([sys.executable, "-B", os.path.abspath(__file__), self._program, "--worker"],
+            self._child = subprocess.Popen([sys.executable, "-B", os.path.abspath(__file__), self._program, "--worker",
+                                            f"--nodes={self._nodes_max}"],
                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                            stderr=subprocess.DEVNULL)
         self._child.stdin.write(f"{line}\n".encode())
@@ -184,7 +185,7 @@ class Fuzzer:
 
     def _ask(self, line, timeout_s):
         if not hasattr(self._local, "worker"):
-            self._local.worker = Worker(self._flags.runner)
+            self._local.worker = Worker(self._flags.runner, self._flags.nodes)
             self._workers.append(self._local.worker)
         return self._local.worker.ask(line, timeout_s)
 
@@ -257,6 +258,7 @@ def main(arguments):
     parser.add_argument("runner")
     parser.add_argument("--graphs", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--nodes", type=int, default=generator.NODES[1])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", default="")
     parser.add_argument("--cases", default="/tmp/onnx_fuzz")
@@ -265,7 +267,7 @@ def main(arguments):
     parser.add_argument("--worker", action="store_true")
     flags = parser.parse_args(arguments)
     if flags.worker:
-        worker(flags.runner)
+        worker(flags.runner, flags.nodes)
         return 0
     wrong = replay(flags.runner, flags.replay) if flags.replay else []
     print(*wrong, sep="\n")

@@ -13,6 +13,7 @@ from rows import ROWS
 OPSETS = [*range(7, 27), 11, 13, 17, 18, 19, 21, 24, 26]
 # All sizes of `a` are run, and as many of `b`: a graph that is legal at these is so at all.
 RANGES = {"a": (1, 4, [3, 1, 4, 2]), "b": (2, 5, [2, 5, 4, 3])}
+NODES = (8, 30)  # How many there are of them; another most gives a seed another graph.
 OUTPUTS_MAX = 10
 # What moves elements may become a view of another buffer, and bodies have rules of their own: more of
 # them than their share of the table.
@@ -43,14 +44,14 @@ def start(b, rng, dims):
         b.input(b.dtype(ALL), tuple(shape))
 
 
-def generate(seed):
+def generate(seed, nodes_max=NODES[1]):
     """(case, lanes of its outputs by set). Raises Unfit where nothing came of the seed."""
     rng = random.Random(seed)
     dims = rng.choice([[], [], [], ["a"], ["a", "b"]])
     sizes = {name: RANGES[name][2] for name in dims}
     b = Builder(seed, rng.choice(OPSETS), 4 if dims else 2, sizes, special=rng.random() < 0.1,
                 zeros=rng.random() < 0.12, reference=rng.random() < 0.15)
-    count = rng.randint(8, 30)
+    count = rng.randint(NODES[0], nodes_max)
     start(b, rng, dims)
     for _ in range(TRIES * count):
         if len(b.nodes) >= count:
