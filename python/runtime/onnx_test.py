@@ -112,6 +112,51 @@ def test_integers_booleans_and_scalars():
                     "got i32[2,3]", "want i64[2,3]", code="B0404")
 
 
+def test_an_initializer_that_is_an_input_is_its_default():
+    node = onnx.helper.make_node
+    compiled = Compiled(
+        [node("Mul", ["x", "scale"], ["m"]), node("MatMul", ["m", "w"], ["p"]),
+         node("If", ["negates"], ["q"], then_branch=onnx.helper.make_graph(
+             [node("Neg", ["p"], ["n"])], "then", [], [value("n", TensorProto.FLOAT, [2, 4])]),
+             else_branch=onnx.helper.make_graph(
+                 [node("Identity", ["p"], ["i"])], "else", [], [value("i", TensorProto.FLOAT, [2, 4])])),
+         node("Reshape", ["q", "shape"], ["y"])],
+        [value("scale", TensorProto.FLOAT, []), value("x", TensorProto.FLOAT, [2, 3]),
+         value("w", TensorProto.FLOAT, [3, 4]), value("negates", TensorProto.BOOL, []),
+         value("shape", TensorProto.INT64, [2])],
+        [value("y", TensorProto.FLOAT, [4, 2])],
+        scale=numpy.array(2, numpy.float32), w=floats(3, 4), negates=numpy.array(True),
+        shape=numpy.array([4, 2]))
+    model = burnish_runtime.load(compiled.path)
+    others = {"scale": numpy.array(-0.5, numpy.float32), "w": floats(3, 4), "negates": numpy.array(False)}
+    for chosen in range(1 << len(others)):
+        tensors = {"x": floats(2, 3), **{name: array for k, (name, array) in enumerate(others.items())
+                                         if chosen >> k & 1}}
+        got, want = model(**tensors), compiled.want(tensors)[0]
+        assert numpy.abs(got - want).max() <= ERROR_MAX * numpy.abs(want).max(), sorted(tensors)
+    harness.refusal(lambda: model(scale=others["scale"]), 'input "x" is missing', code="B0404")
+    # A shape is known when the model is compiled.
+    harness.refusal(lambda: model(x=floats(2, 3), shape=numpy.array([4, 2])), '"shape"', code="B0405")
+    # The same of files, and of the numbers of a command line.
+    x, y = os.path.join(_folder.name, "x.npy"), os.path.join(_folder.name, "y.npy")
+    tensors = {"x": floats(2, 3)}
+    numpy.save(x, tensors["x"])
+    for flags, given in (((), {}), (("--value", "scale=-0.5"), {"scale": others["scale"]})):
+        subprocess.run([sys.argv[1], "run", compiled.path, "--input", f"x={x}", "--output", f"y={y}", *flags],
+                       check=True, capture_output=True)
+        numpy.testing.assert_allclose(numpy.load(y), compiled.want({**tensors, **given})[0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_shape_without_elements():
+    node = onnx.helper.make_node
+    compiled = Compiled([node("Relu", ["x"], ["r"]), node("ReduceSum", ["x"], ["s"], keepdims=0)],
+                        [value("x", TensorProto.FLOAT, ["n", 3])],
+                        [value("r", TensorProto.FLOAT, ["n", 3]), value("s", TensorProto.FLOAT, [])],
+                        flags=("--shape", "x=0x3"))
+    r, s = burnish_runtime.load(compiled.path)(numpy.empty((0, 3), numpy.float32))
+    assert r.shape == (0, 3) and s == 0
+
+
 def test_a_loop_has_a_limit():
     node, number = onnx.helper.make_node, lambda name: value(name, TensorProto.INT64, [])
     body = onnx.helper.make_graph(

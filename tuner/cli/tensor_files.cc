@@ -282,7 +282,13 @@ absl::StatusOr<std::vector<NpyArray>> GivenOrRandomInputs(const BundleManifest& 
                        absl::StrCat(tensor.name, " has an --input and a --value"),
                        absl::StrCat("--input ", path->second));
     }
-    if (value != choice.values.inputs.end()) arrays[i] = value->second;
+    const InputDefault* fallback = DefaultOf(manifest.input_defaults, i);
+    if (value != choice.values.inputs.end()) {
+      arrays[i] = value->second;
+    } else if (fallback != nullptr) {
+      arrays[i] = NpyArray{.type = tensor.type, .shape = tensor.shape};
+      arrays[i]->bytes = fallback->dense;
+    }
     if (path == paths.end()) continue;
     ASSIGN_OR_RETURN(arrays[i], ReadInput(tensor, OpenAxes(manifest, i), path->second));
   }

@@ -130,7 +130,8 @@ class RunCommand : public Command {
     ASSIGN_OR_RETURN(const GivenValues values,
                      ParseValues(values_, manifest, /*may_be_others=*/false));
     for (size_t i = 0; i < manifest.inputs.size(); ++i) {
-      if (!inputs.contains(i) && !values.inputs.contains(i)) {
+      const bool has_default = DefaultOf(manifest.input_defaults, i) != nullptr;
+      if (!has_default && !inputs.contains(i) && !values.inputs.contains(i)) {
         return MakeError(
             ErrorCode::kUsage, absl::StrCat("no values for input ", manifest.inputs[i].tensor.name),
             file_, absl::StrCat("--input ", manifest.inputs[i].tensor.name, "=FILE.npy"));
@@ -164,8 +165,9 @@ class RunCommand : public Command {
                    {"threads", manifest.thread_count},
                    {"inputs", Json::array()},
                    {"outputs", Json::array()}};
-      for (const ModelTensor& input : manifest.inputs) {
-        json["inputs"].push_back(TensorJson(input.tensor));
+      for (size_t i = 0; i < manifest.inputs.size(); ++i) {
+        Json& input = json["inputs"].emplace_back(TensorJson(manifest.inputs[i].tensor));
+        if (DefaultOf(manifest.input_defaults, i) != nullptr) input["has_default"] = true;
       }
       for (const ModelTensor& output : manifest.outputs) {
         json["outputs"].push_back(TensorJson(output.tensor));
@@ -185,6 +187,9 @@ class RunCommand : public Command {
     context.out() << "model    " << manifest.model_name << "\ntarget   " << manifest.target
                   << "\ninputs   " << TensorList(manifest.inputs) << "\noutputs  "
                   << TensorList(manifest.outputs) << "\n";
+    for (const InputDefault& value : manifest.input_defaults) {
+      context.out() << "default  " << manifest.inputs[value.input].tensor.name << "\n";
+    }
     const std::string sizes = SizeList(manifest);
     if (!sizes.empty()) context.out() << "sizes    " << sizes << "\n";
     for (const RunSizes& bound : bounds) {
