@@ -34,7 +34,7 @@ int64_t BytesOf(const JobSpec& spec) {
 }
 
 LaneKey LaneOf(const JobSpec& spec) {
-  return {.demands = DemandsOf(spec), .study = spec.study, .priority = spec.priority};
+  return {.line = LineOf(spec), .study = spec.study, .priority = spec.priority};
 }
 
 void Count(const Usage& more, Usage& usage) {
@@ -63,10 +63,13 @@ int CountWorkers(const std::vector<Event>& events, Counts counts) {
 }  // namespace
 
 bool TrackedJob::Avoids(const std::string& worker) const {
-  const std::vector<std::string>& doubted = spec.avoid_workers;
-  return std::any_of(losses.begin(), losses.end(),
-                     [&](const Loss& loss) { return loss.worker_id == worker; }) ||
-         std::find(doubted.begin(), doubted.end(), worker) != doubted.end();
+  return std::binary_search(line.avoided.begin(), line.avoided.end(), worker);
+}
+
+void TrackedJob::ChangeLine() {
+  std::set<std::string> avoided(spec.avoid_workers.begin(), spec.avoid_workers.end());
+  for (const Loss& loss : losses) avoided.insert(loss.worker_id);
+  line.avoided.assign(avoided.begin(), avoided.end());
 }
 
 int TrackedJob::LosersCount() const {
@@ -117,6 +120,7 @@ Usage JobBook::Added(const Tuner* tuner, const std::vector<JobSpec>& jobs) const
     // Jobs come in runs of one lane.
     const bool is_as_last = last != nullptr && last->kind == job.kind &&
                             last->device_key == job.device_key && last->labels == job.labels &&
+                            last->avoid_workers == job.avoid_workers &&
                             last->study == job.study && last->priority == job.priority;
     last = &job;
     if (is_as_last) continue;
@@ -156,7 +160,7 @@ TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
   const auto [entry, is_new] = jobs_.try_emplace(spec.id);
   CHECK(is_new) << "for " << spec.id;
   TrackedJob& job = entry->second;
-  job.demands = DemandsOf(spec);
+  job.line = LineOf(spec);
   job.queued = {.order = ++last_order_,
                 .id = spec.id,
                 .study = spec.study,
@@ -216,7 +220,7 @@ void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& wor
   job.number = ++last_number_;
   // A job holds its question or its answer, never both.
   job.spec = JobSpec{.id = std::move(job.spec.id), .study = std::move(job.spec.study)};
-  job.demands = {};
+  job.line = {};
   tuner.results.emplace(job.number, &job);
 }
 

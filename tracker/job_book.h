@@ -28,7 +28,7 @@ struct Lane {
 };
 
 struct LaneKey {
-  Demands demands = {};
+  Line line = {};  // As submitted.
   std::string study = "";
   int32_t priority = 0;
 
@@ -87,7 +87,7 @@ struct TrackedJob {
   };
 
   JobSpec spec;  // Its id and study alone, once it is done; as empty are the next two.
-  Demands demands;
+  Line line;  // Where it waits; its avoided ones are those that lost it, too.
   Lane* lane = nullptr;
   int64_t byte_count = 0;  // Of the spec, then of the outcome.
   QueuedJob queued;
@@ -118,6 +118,8 @@ struct TrackedJob {
 
   // Others are preferred: this one has lost it, or its tuner doubts this one's word on it.
   bool Avoids(const std::string& worker_id) const;
+  // After a change of its losses. The job does not wait.
+  void ChangeLine();
   // How many different workers have lost it, have refused it, have died over it.
   int LosersCount() const;
   int RefusersCount() const;

@@ -37,6 +37,13 @@ Demands DemandsOf(const JobSpec& job) {
   return {.kind = job.kind, .device_key = job.device_key, .labels = job.labels};
 }
 
+Line LineOf(const JobSpec& job) {
+  Line line{.demands = DemandsOf(job), .avoided = job.avoid_workers};
+  std::sort(line.avoided.begin(), line.avoided.end());
+  line.avoided.erase(std::unique(line.avoided.begin(), line.avoided.end()), line.avoided.end());
+  return line;
+}
+
 bool Meets(const SlotInfo& slot, const Demands& demands) {
   const auto has_label = [&slot](const auto& label) {
     const auto own = slot.labels.find(label.first);
@@ -67,18 +74,18 @@ std::string WhyUnmet(const Demands& demands, absl::Span<const SlotInfo* const> s
                       " has the label ", absl::StrJoin(*fewest, " and "));
 }
 
-void JobQueues::Push(const Demands& demands, const QueuedJob& job) {
-  auto queue = queues_.find(demands);
+void JobQueues::Push(const Line& line, const QueuedJob& job) {
+  auto queue = queues_.find(line);
   if (queue == queues_.end()) {
     // Counts as just served: else one that empties with each job would always come first.
-    queue = queues_.emplace(demands, Queue{FairQueue(quantum_), ++served_count_, 0}).first;
+    queue = queues_.emplace(line, Queue{FairQueue(quantum_), ++served_count_}).first;
   }
   queue->second.jobs.Push(job);
   ++size_;
 }
 
-bool JobQueues::Remove(const Demands& demands, const QueuedJob& job) {
-  const auto queue = queues_.find(demands);
+bool JobQueues::Remove(const Line& line, const QueuedJob& job) {
+  const auto queue = queues_.find(line);
   if (queue == queues_.end() || !queue->second.jobs.Remove(job)) return false;
   // Demands come from tuners' texts: queues that stayed would grow without bound.
   if (queue->second.jobs.empty()) queues_.erase(queue);
@@ -86,7 +93,17 @@ bool JobQueues::Remove(const Demands& demands, const QueuedJob& job) {
   return true;
 }
 
-std::optional<QueuedJob> JobQueues::PopFor(const SlotInfo& slot) {
+bool JobQueues::MayServe(const Asker& asker, const Line& line, Queue& queue) {
+  if (!Meets(asker.slot, line.demands)) return false;
+  if (!std::binary_search(line.avoided.begin(), line.avoided.end(), asker.worker_id)) return true;
+  // Else one sick worker that is quick would take a job three times, while others are busy.
+  if (std::exchange(queue.asked_at, asker.farm_version) != asker.farm_version) {
+    queue.has_other = asker.has_other(line);
+  }
+  return !queue.has_other;
+}
+
+std::optional<QueuedJob> JobQueues::PopFor(const Asker& asker) {
   auto best = queues_.end();
   const auto rank = [](const Queue& queue) {
     // Priority first. Within one the queue that was served longest ago: a slot that several kinds
@@ -94,12 +111,14 @@ std::optional<QueuedJob> JobQueues::PopFor(const SlotInfo& slot) {
     const int64_t aged = queue.passed_over >= kPassedOverMax ? -queue.passed_over : 0;
     return std::tuple(aged, -static_cast<int64_t>(queue.jobs.top_priority()), queue.served_at);
   };
+  served_.clear();
   for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
-    if (!Meets(slot, queue->first)) continue;
+    if (!MayServe(asker, queue->first, queue->second)) continue;
+    served_.push_back(queue);
     if (best == queues_.end() || rank(queue->second) < rank(best->second)) best = queue;
   }
   if (best == queues_.end()) return std::nullopt;
-  for (auto& [demands, queue] : queues_) queue.passed_over += Meets(slot, demands) ? 1 : 0;
+  for (const Queues::iterator queue : served_) ++queue->second.passed_over;
   QueuedJob job = best->second.jobs.Pop();
   best->second.served_at = ++served_count_;
   best->second.passed_over = 0;

@@ -1,8 +1,10 @@
 #include "tracker/job_queues.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -13,6 +15,17 @@ const SlotInfo kAvx2{.kind = JobKind::kRun, .device_keys = {"cpu-znver3"}, .labe
 
 Demands Runs(const std::string& device_key, const Labels& labels = {}) {
   return {.kind = JobKind::kRun, .device_key = device_key, .labels = labels};
+}
+
+Line Waiting(const std::string& device_key, const Labels& labels = {}) {
+  return {.demands = Runs(device_key, labels)};
+}
+
+std::optional<QueuedJob> PopFor(JobQueues& queues, const std::string& worker_id = "worker",
+                                bool has_other = false) {
+  return queues.PopFor({.slot = kAvx2,
+                        .worker_id = worker_id,
+                        .has_other = [has_other](const Line&) { return has_other; }});
 }
 
 QueuedJob Job(uint64_t order, const std::string& id, int priority = 0) {
@@ -44,50 +57,84 @@ TEST(WhyUnmetTest, NamesWhatTheNearestSlotLacks) {
 
 TEST(JobQueuesTest, SlotGetsOnlyWhatItCanDo) {
   JobQueues queues(/*quantum=*/1);
-  queues.Push(Runs("cuda-sm90"), Job(1, "gpu"));
-  EXPECT_EQ(queues.PopFor(kAvx2), std::nullopt);
-  queues.Push(Runs("cpu-znver3"), Job(2, "cpu"));
-  EXPECT_EQ(queues.PopFor(kAvx2)->id, "cpu");
+  queues.Push(Waiting("cuda-sm90"), Job(1, "gpu"));
+  EXPECT_EQ(PopFor(queues), std::nullopt);
+  queues.Push(Waiting("cpu-znver3"), Job(2, "cpu"));
+  EXPECT_EQ(PopFor(queues)->id, "cpu");
   EXPECT_EQ(queues.size(), 1);
 }
 
 TEST(JobQueuesTest, PriorityCountsOverQueuesAndEqualOnesTakeTurns) {
   JobQueues queues(/*quantum=*/1);
-  queues.Push(Runs("cpu-znver3"), Job(1, "a1"));
-  queues.Push(Runs("cpu-znver3"), Job(2, "a2"));
-  queues.Push(Runs(""), Job(3, "b1"));
-  queues.Push(Runs(""), Job(4, "b2"));
-  queues.Push(Runs("", {{"e", "7"}}), Job(5, "urgent", /*priority=*/9));
+  queues.Push(Waiting("cpu-znver3"), Job(1, "a1"));
+  queues.Push(Waiting("cpu-znver3"), Job(2, "a2"));
+  queues.Push(Waiting(""), Job(3, "b1"));
+  queues.Push(Waiting(""), Job(4, "b2"));
+  queues.Push(Waiting("", {{"e", "7"}}), Job(5, "urgent", /*priority=*/9));
   std::vector<std::string> ids;
-  while (queues.size() > 0) ids.push_back(queues.PopFor(kAvx2)->id);
+  while (queues.size() > 0) ids.push_back(PopFor(queues)->id);
   EXPECT_THAT(ids, ::testing::ElementsAre("urgent", "a1", "b1", "a2", "b2"));
 }
 
 TEST(JobQueuesTest, QueueThatEmptiesWithEachJobDoesNotStarveAnother) {
   JobQueues queues(/*quantum=*/1);
-  queues.Push(Runs("cpu-znver3"), Job(1, "patient"));
+  queues.Push(Waiting("cpu-znver3"), Job(1, "patient"));
   for (uint64_t order = 2; order < 5; ++order) {
-    queues.Push(Runs(""), Job(order, "pushy"));
-    if (queues.PopFor(kAvx2)->id == "patient") return;
+    queues.Push(Waiting(""), Job(order, "pushy"));
+    if (PopFor(queues)->id == "patient") return;
   }
   FAIL() << "the patient job was never served";
 }
 
 TEST(JobQueuesTest, RemovedJobIsGone) {
   JobQueues queues(/*quantum=*/1);
-  queues.Push(Runs(""), Job(1, "job"));
-  EXPECT_FALSE(queues.Remove(Runs("cpu-znver3"), Job(1, "job")));
-  EXPECT_TRUE(queues.Remove(Runs(""), Job(1, "job")));
+  queues.Push(Waiting(""), Job(1, "job"));
+  EXPECT_FALSE(queues.Remove(Waiting("cpu-znver3"), Job(1, "job")));
+  EXPECT_TRUE(queues.Remove(Waiting(""), Job(1, "job")));
   EXPECT_EQ(queues.size(), 0);
 }
 
 TEST(JobQueuesTest, QueueOfLowPriorityIsServedWithinItsBound) {
   JobQueues queues(/*quantum=*/8);
-  for (uint64_t i = 1; i <= 100; ++i) queues.Push(Runs("cpu-znver3"), Job(i, "high", 5));
-  queues.Push(Runs("", {{"e", "7"}}), Job(1000, "low"));
+  for (uint64_t i = 1; i <= 100; ++i) queues.Push(Waiting("cpu-znver3"), Job(i, "high", 5));
+  queues.Push(Waiting("", {{"e", "7"}}), Job(1000, "low"));
   int before = 0;
-  while (queues.PopFor(kAvx2)->id != "low") ++before;
+  while (PopFor(queues)->id != "low") ++before;
   EXPECT_EQ(before, kPassedOverMax);
+}
+
+TEST(JobQueuesTest, LineGoesToWhomItAvoidsOnlyWhereThereIsNoOther) {
+  JobQueues queues(/*quantum=*/1);
+  queues.Push({.demands = Runs(""), .avoided = {"lame", "sick"}}, Job(1, "job"));
+  EXPECT_EQ(PopFor(queues, "sick", /*has_other=*/true), std::nullopt);
+  EXPECT_EQ(PopFor(queues, "well", /*has_other=*/true)->id, "job");
+  queues.Push({.demands = Runs(""), .avoided = {"sick"}}, Job(2, "other"));
+  EXPECT_EQ(PopFor(queues, "sick", /*has_other=*/false)->id, "other");
+}
+
+// It asks through all workers.
+TEST(JobQueuesTest, ALineIsAskedAboutOnceAVersionOfTheFarm) {
+  JobQueues queues(/*quantum=*/1);
+  queues.Push({.demands = Runs(""), .avoided = {"sick"}}, Job(1, "job"));
+  int asked_count = 0;
+  for (const int64_t version : {7, 7, 7, 8}) {
+    queues.PopFor({.slot = kAvx2,
+                   .worker_id = "sick",
+                   .farm_version = version,
+                   .has_other = [&](const Line&) { return ++asked_count > 0; }});
+  }
+  EXPECT_EQ(asked_count, 2);
+}
+
+// 64 of them used to hide all others.
+TEST(JobQueuesTest, JobsThatNobodyMayHaveAreInNobodysWay) {
+  JobQueues queues(/*quantum=*/1);
+  for (uint64_t i = 1; i <= 100; ++i) {
+    queues.Push({.demands = Runs(""), .avoided = {absl::StrCat("other", i), "worker"}},
+                Job(i, "stuck"));
+  }
+  queues.Push({.demands = Runs(""), .avoided = {"sick"}}, Job(200, "lost"));
+  EXPECT_EQ(PopFor(queues, "worker", /*has_other=*/true)->id, "lost");
 }
 
 }  // namespace

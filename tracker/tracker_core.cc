@@ -284,7 +284,7 @@ void TrackerCore::Detach(TrackedJob& job) {
   // disagree. The state names the place; a job that is not there is a bug.
   if (job.state == State::kQueued) {
     --job.lane->queued_count;
-    if (retries_.erase(job.queued.order) == 0) CHECK(queues_.Remove(job.demands, job.queued));
+    CHECK(queues_.Remove(job.line, job.queued));
   }
   undecided_.erase(job.spec.id);
   if (job.state == State::kFetching) {
@@ -314,12 +314,8 @@ void TrackerCore::Requeue(absl::Time now, TrackedJob& job) {
   if (maybe_orphans_.erase(job.spec.id) > 0 && TakeOverFromWorker(now, job)) return;
   job.state = State::kQueued;
   ++job.lane->queued_count;
-  if (!job.losses.empty() || !job.spec.avoid_workers.empty()) {
-    retries_[job.queued.order] = &job;  // Not every worker may have it (NextRetry).
-    return;
-  }
-  // With its first order: a job that was interrupted goes to the front of its study again.
-  queues_.Push(job.demands, job.queued);
+  // With its first order: a job that comes back goes to the front of its study again.
+  queues_.Push(job.line, job.queued);
 }
 
 void TrackerCore::Defer(TrackedJob& job, absl::Time until) {
@@ -392,6 +388,7 @@ void TrackerCore::Tick(absl::Time now) {
       LoseWorker(now, worker, "closed its connection", /*counts=*/false);
       worker.lost = true;
     }
+    NoteOffer(worker);
     NoteSilence(now, worker);
     for (int i = 0; i < static_cast<int>(worker.slots.size()); ++i) ExpireSlot(now, worker, i);
     // One that said that it would go is not missed.

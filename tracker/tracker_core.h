@@ -133,6 +133,8 @@ class TrackerCore {
   bool MayHold(const WorkerState& worker, const SlotInfo& slot, const TrackedJob& job,
                const Lease& lease) const;
   void LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how, bool counts);
+  // After each change of what TakesJobs looks at.
+  void NoteOffer(WorkerState& worker);
   // Takes the job from where it waits or is executed. Its state is then the caller's to set.
   void Detach(TrackedJob& job);
   // Takes its job from the slot. Without another lease the job's state is the caller's to set.
@@ -151,10 +153,8 @@ class TrackerCore {
   void JudgeAll(absl::Time now);
   void Park(absl::Time now, TrackedJob& job, absl::string_view why);
   bool DoesWell(const TrackedJob& job, const TrackedJob::Loss& loss) const;
-  // Whether a worker that takes jobs could do it and has not lost it yet.
-  bool HasUntriedWorker(const TrackedJob& job) const;
-  // The first of the jobs that were lost before; null: none for this worker.
-  TrackedJob* NextRetry(const WorkerState& worker, const SlotInfo& slot) const;
+  // Whether a worker that takes jobs could do them, and is none to avoid.
+  bool HasUntriedWorker(const Line& line) const;
   // No slot has the job any more: it waits, pauses, or is given up. `was_lost`: else interrupted.
   void GoOn(absl::Time now, TrackedJob& job, bool was_lost);
   void CountFault(absl::Time now, SlotState& slot);
@@ -171,7 +171,7 @@ class TrackerCore {
 
   void ExpireSlot(absl::Time now, WorkerState& worker, int slot_index);
   bool TryAssign(absl::Time now, WorkerState& worker, int slot_index);
-  bool HasWork() const { return queues_.size() > 0 || !retries_.empty() || !copyable_.empty(); }
+  bool HasWork() const { return queues_.size() > 0 || !copyable_.empty(); }
   // Gives waiting jobs to workers whose calls hang.
   void Dispatch(absl::Time now);
   SyncReply MakeOrders(const WorkerState& worker);
@@ -189,10 +189,9 @@ class TrackerCore {
   // numbers of its own worker id, and of no other. Apart from the other, which must never come near
   // an earlier tracker's numbers.
   int64_t next_worker_epoch_ = 1;
+  int64_t farm_version_ = 0;  // Changes with what workers offer.
   JobBook book_;
   JobQueues queues_;
-  // Lost jobs that wait for another worker, by order. The others wait in `queues_`.
-  std::map<uint64_t, TrackedJob*> retries_;
   std::map<uint64_t, TrackedJob*> copyable_;         // Leased jobs that another one may have too.
   std::multimap<absl::Time, std::string> deferred_;  // Ids of jobs that are held back until then.
   std::map<std::string, absl::Time> undecided_;      // Ids of jobs whose verdict is due by then.

@@ -15,7 +15,7 @@
 namespace burnish {
 namespace {
 
-// How many jobs a slot looks at for one that it may copy, as for retries (tracker_core_losses.cc).
+// How many jobs a slot looks at for one that it may copy.
 constexpr int kCopiesSeenMax = 64;
 
 }  // namespace
@@ -54,7 +54,7 @@ TrackedJob* TrackerCore::NextCopy(absl::Time now, const WorkerState& worker,
   for (const auto& [order, job] : copyable_) {
     if (++seen_count > kCopiesSeenMax) return nullptr;
     // Another slot of the silent worker would be as silent.
-    if (job->places[0].worker == &worker || !Meets(slot, job->demands)) continue;
+    if (job->places[0].worker == &worker || !Meets(slot, job->line.demands)) continue;
     // As a job that waits: it may have to pause, or to await its verdict.
     const bool may_go = now >= job->paused_until && job->LosersCount() < options_.losses_max &&
                         job->DeadCount() < options_.deaths_max;

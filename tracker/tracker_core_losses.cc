@@ -24,9 +24,6 @@ namespace {
 // At that rate a good job meets three such losses once in 512 times; a worker that restarts every
 // few jobs, or whose disk is full, loses far more. Chosen, not tuned.
 constexpr int64_t kEndsPerLoss = 8;
-// How many jobs that were lost before a slot looks at for one that it may have: bounds the search
-// while a worker that lost them all is the only one that is idle.
-constexpr int kRetriesSeenMax = 64;
 // From which interruption on a job pauses: two come of any restart of a farm's worker.
 constexpr int kInterruptionsFree = 3;
 
@@ -51,6 +48,7 @@ void TrackerCore::Lose(absl::Time now, const TrackedJob::Place& place, const std
                         .worker_done_count = worker.done_count,
                         .text = text,
                         .timed_out = timed_out});
+  job.ChangeLine();
   EndLease(place);
   job.places.empty() ? GoOn(now, job, /*was_lost=*/true) : OfferCopy(now, job);
 }
@@ -79,6 +77,7 @@ void TrackerCore::Refuse(absl::Time now, const TrackedJob::Place& place, const s
                         .lease_epoch = slot.lease_epoch,
                         .text = text,
                         .refused = true});
+  job.ChangeLine();
   EndLease(place);
   job.places.empty() ? GoOn(now, job, /*was_lost=*/true) : OfferCopy(now, job);
 }
@@ -92,10 +91,10 @@ void TrackerCore::GoOn(absl::Time now, TrackedJob& job, bool was_lost) {
   } else if (job.DeadCount() >= options_.deaths_max) {
     Park(now, job, absl::StrCat("the processes of ", job.DeadCount(), " workers ended over it"));
   } else if (refuser_count >= options_.refusals_max ||
-             (was_lost && refuser_count > 0 && !HasUntriedWorker(job))) {
+             (was_lost && refuser_count > 0 && !HasUntriedWorker(job.line))) {
     Park(now, job, absl::StrCat("refused by ", refuser_count, " workers"));
   } else if (was_lost && static_cast<int>(job.losses.size()) >= options_.losses_max &&
-             !HasUntriedWorker(job)) {
+             !HasUntriedWorker(job.line)) {
     Park(now, job, "no further worker can try it");
   } else if (!was_lost && job.interruption_count >= options_.interruptions_max) {
     Park(now, job, absl::StrCat("interrupted ", job.interruption_count, " times"));
@@ -153,25 +152,14 @@ bool TrackerCore::DoesWell(const TrackedJob& job, const TrackedJob::Loss& loss) 
   return lost_count * kEndsPerLoss <= other_count;
 }
 
-bool TrackerCore::HasUntriedWorker(const TrackedJob& job) const {
+bool TrackerCore::HasUntriedWorker(const Line& line) const {
   return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
     const WorkerState& worker = entry.second;
-    return worker.TakesJobs() && !job.Avoids(worker.id) &&
+    return worker.TakesJobs() &&
+           !std::binary_search(line.avoided.begin(), line.avoided.end(), worker.id) &&
            std::any_of(worker.slots.begin(), worker.slots.end(),
-                       [&](const SlotState& slot) { return Meets(slot.info, job.demands); });
+                       [&](const SlotState& slot) { return Meets(slot.info, line.demands); });
   });
-}
-
-TrackedJob* TrackerCore::NextRetry(const WorkerState& worker, const SlotInfo& slot) const {
-  // Ahead of all others, whatever their priority: these were next once already, and there are few.
-  int seen_count = 0;
-  for (const auto& [order, job] : retries_) {
-    if (++seen_count > kRetriesSeenMax) return nullptr;
-    if (!Meets(slot, job->demands)) continue;
-    // Else one sick worker that is quick would take the job three times, while others are busy.
-    if (!job->Avoids(worker.id) || !HasUntriedWorker(*job)) return job;
-  }
-  return nullptr;
 }
 
 }  // namespace burnish

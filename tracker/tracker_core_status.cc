@@ -15,6 +15,7 @@ absl::Status TrackerCore::Drain(absl::Time now, const std::string& worker_id, bo
   }
   // Nothing is taken away: what runs is finished, and no more is given.
   entry->second.draining = !undo;
+  NoteOffer(entry->second);
   Nudge(entry->second);
   // A job that others have lost, and that waited for this worker, is theirs again.
   Dispatch(now);
@@ -26,7 +27,7 @@ std::vector<UnmatchedQueue> TrackerCore::FindUnmatched(const Tuner* tuner) const
   std::map<Demands, int64_t> waiting;
   const auto add = [&waiting](const Tuner& owner) {
     for (const auto& [key, lane] : owner.lanes) {
-      if (lane.queued_count > 0) waiting[key.demands] += lane.queued_count;
+      if (lane.queued_count > 0) waiting[key.line.demands] += lane.queued_count;
     }
   };
   if (tuner != nullptr) {

@@ -64,6 +64,7 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   NoteSpeech(*worker);
   worker->host = report.host;
   worker->leaving = report.leaving;
+  NoteOffer(*worker);
   worker->calibration = report.calibration;
   worker->sequence = report.sequence;
   worker->waiting = false;
@@ -107,6 +108,7 @@ absl::StatusOr<WorkerState*> TrackerCore::AdmitNew(const WorkerReport& report) {
   worker.epoch = Believed(report.epoch);
   if (worker.epoch == 0) worker.epoch = NewWorkerEpoch(0);
   AssignSlots(report, worker);
+  ++farm_version_;
   return &worker;
 }
 
@@ -150,6 +152,7 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
     worker.claimant = worker.claimant_epoch = 0;
     worker.told_draining = false;
     AssignSlots(report, worker);
+    ++farm_version_;
     return &worker;
   }
   // A worker has several calls under way. An older report that arrives late would take back what a
@@ -175,7 +178,10 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
 void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_index,
                               const SlotReport& report) {
   SlotState& slot = worker.slots[slot_index];
-  slot.info = report.info;
+  if (slot.info != report.info) {
+    slot.info = report.info;
+    ++farm_version_;
+  }
   const std::vector<HeldState> before = std::exchange(slot.held, {});
   // What was asked for and is not reported any more will not come: the job is queued again.
   std::set<std::string> no_longer_held;
@@ -331,7 +337,7 @@ void TrackerCore::TakeUnleased(absl::Time now, WorkerState& worker, int slot_ind
 
 bool TrackerCore::MayHold(const WorkerState& worker, const SlotInfo& slot, const TrackedJob& job,
                           const Lease& lease) const {
-  if (!Meets(slot, job.demands)) return false;
+  if (!Meets(slot, job.line.demands)) return false;
   for (const TrackedJob::Issued& issued : job.issued) {
     if (issued.epoch == lease.epoch) return issued.worker_id == worker.id;
   }
@@ -363,6 +369,7 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   // It was no loss after all.
   const auto taken_back = std::erase_if(
       job.losses, [&](const TrackedJob::Loss& loss) { return loss.lease_epoch == lease.epoch; });
+  if (taken_back > 0) job.ChangeLine();
   if (taken_back > 0) worker.TakeBackLoss(job.spec.id);
   std::erase_if(job.deaths, [&](const auto& death) { return death.lease_epoch == lease.epoch; });
   // The worker may have fallen silent while nobody had asked for the job.
@@ -405,6 +412,10 @@ void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_v
   }
 }
 
+void TrackerCore::NoteOffer(WorkerState& worker) {
+  if (std::exchange(worker.took_jobs, worker.TakesJobs()) != worker.took_jobs) ++farm_version_;
+}
+
 void TrackerCore::CountFault(absl::Time now, SlotState& slot) {
   ++counters_.worker_faults;
   ++slot.fault_count;
@@ -423,15 +434,14 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
       slot.held.size() >= static_cast<size_t>(options_.held_results_max)) {
     return false;
   }
-  TrackedJob* next = NextRetry(worker, slot.info);
-  if (next != nullptr) {
-    retries_.erase(next->queued.order);
-  } else {
-    const std::optional<QueuedJob> queued = queues_.PopFor(slot.info);
-    // Last: a copy takes nobody's place, and nobody's share.
-    next = queued.has_value() ? book_.Find(queued->id) : NextCopy(now, worker, slot.info);
-    if (next == nullptr) return false;
-  }
+  const std::optional<QueuedJob> queued =
+      queues_.PopFor({.slot = slot.info,
+                      .worker_id = worker.id,
+                      .farm_version = farm_version_,
+                      .has_other = [this](const Line& line) { return HasUntriedWorker(line); }});
+  // Last: a copy takes nobody's place, and nobody's share.
+  TrackedJob* next = queued.has_value() ? book_.Find(queued->id) : NextCopy(now, worker, slot.info);
+  if (next == nullptr) return false;
   TrackedJob& job = *next;
   if (job.state == State::kQueued) --job.lane->queued_count;
   if (copyable_.erase(job.queued.order) > 0) {

@@ -96,6 +96,7 @@ struct WorkerState {
   bool leaving = false;
   bool draining = false;
   bool told_draining = false;
+  bool took_jobs = false;  // TakesJobs, as last noted.
   bool waiting = false;  // Its call hangs: it can be told something at any time.
   bool ready = false;    // There is something to tell it.
   std::vector<SlotState> slots;

@@ -50,6 +50,7 @@ void TrackerModel::Start(absl::Time now, const TrackerOptions& options) {
   fetched_since_.clear();
   passed_over_.clear();
   starved_.clear();
+  starved_lines_.clear();
   ResetShares();
 }
 

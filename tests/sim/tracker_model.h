@@ -162,12 +162,14 @@ class TrackerModel {
     std::vector<Slot> slots;
     std::set<std::string> stopping;  // Leases that it was told to stop, as text.
   };
-  // Of a priority that has had jobs waiting all the time.
+  // Of a priority, or a line, that has had jobs waiting all the time.
   struct Starved {
     int passed_over = 0;  // Jobs of others since its last one.
-    int bands_max = 0;    // So many priorities had jobs at once meanwhile.
+    int bands_max = 0;    // So many of them had jobs at once meanwhile.
   };
   using Demand = Demands;
+  // Jobs that the same slots may have: what they demand, and whom they avoid.
+  using Line = std::pair<Demand, std::set<std::string>>;
 
   void Fail(const std::string& promise, const std::string& detail) {
     verdict_->Fail(promise, detail);
@@ -209,7 +211,7 @@ class TrackerModel {
   bool AwaitsVerdict(const Job& job) const;
   static int RefuserCount(const Job& job);
   static int DeadCount(const Job& job);
-  static bool IsRetry(const Job& job);
+  static Line LineOf(const Job& job);
   static bool IsAvoided(const Job& job, const std::string& worker);
   static bool HasUntriedWorker(const TrackerView& view, const Job& job);
   static bool AreSlotsOf(const WorkerReport& report, const Worker& worker);
@@ -225,8 +227,8 @@ class TrackerModel {
   void CheckCopy(absl::Time now, const TrackerView& view, const Holding& holding, const Job& job);
   void CheckTwice(const std::map<std::string, Holding>& present);
   bool MayBeCopied(absl::Time now, const Holding& holding) const;
-  void CheckOrder(const std::string& text, const Worker& worker, const Holding& holding,
-                  const Job& job);
+  void CheckOrder(const std::string& text, const Job& job);
+  void CheckLines(const TrackerView& view, const Holding& holding, const Job& job);
   void CheckPriority(const std::string& text, const Job& job);
   void ForgetFed();
   void CheckFairness(const Job& job);
@@ -281,12 +283,14 @@ class TrackerModel {
   int64_t parked_count_ = 0;
   int64_t given_up_count_ = 0;                       // Poisoned or parked.
   std::map<std::string, absl::Time> fetched_since_;  // Jobs whose results are asked for.
-  // By demand and priority: jobs of others since its last one.
-  std::map<Demand, std::map<int32_t, int>> passed_over_;  // At most so many.
-  std::map<Demand, std::map<int32_t, Starved>> starved_;  // At least.
-  // By demand and pair of studies: what the first has got more than the second, since both have
+  // By line and priority: jobs of others since its last one.
+  std::map<Line, std::map<int32_t, int>> passed_over_;  // At most so many.
+  std::map<Line, std::map<int32_t, Starved>> starved_;  // At least.
+  // Of lines with jobs that wait: jobs of others that went to slots which may have theirs.
+  std::map<Line, Starved> starved_lines_;
+  // By line and pair of studies: what the first has got more than the second, since both have
   // had jobs waiting.
-  std::map<std::pair<Demand, std::pair<std::string, std::string>>, int64_t> shares_;
+  std::map<std::pair<Line, std::pair<std::string, std::string>>, int64_t> shares_;
   // Over all lives.
   std::map<int64_t, Grant> grants_;  // By epoch.
   std::set<std::pair<std::string, int64_t>> all_sessions_;

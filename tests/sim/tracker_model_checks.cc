@@ -408,24 +408,14 @@ void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, Holding& 
     Fail("what a worker has done is not done again", text);
   }
   if (holding.is_copy) return;  // Of no queue.
-  CheckOrder(text, worker, holding, job);
-  if (strictly_fair_ && !IsRetry(job)) CheckFairness(job);
+  CheckOrder(text, job);
+  if (holding.slot < static_cast<int>(worker.slots.size())) CheckLines(view, holding, job);
+  if (strictly_fair_) CheckFairness(job);
 }
 
-void TrackerModel::CheckOrder(const std::string& text, const Worker& worker, const Holding& holding,
-                              const Job& job) {
-  if (IsRetry(job)) return;  // Ahead of all others.
+void TrackerModel::CheckOrder(const std::string& text, const Job& job) {
   for (const auto& [id, other] : jobs_) {
-    if (&other == &job || !IsWaiting(other)) continue;
-    if (IsRetry(other)) {
-      const bool fits = holding.slot < static_cast<int>(worker.slots.size()) &&
-                        Serves(worker.slots[holding.slot].last.info, other.spec);
-      if (fits && !IsAvoided(other, holding.worker)) {
-        Fail("what was lost goes first", absl::StrCat(text, " before ", id));
-      }
-      continue;
-    }
-    if (DemandOf(other.spec) != DemandOf(job.spec)) continue;
+    if (&other == &job || !IsWaiting(other) || LineOf(other) != LineOf(job)) continue;
     if (other.spec.priority == job.spec.priority && other.spec.study == job.spec.study &&
         other.order < job.order) {
       Fail("a study's jobs keep their order", absl::StrCat(text, " before ", id));
@@ -434,13 +424,34 @@ void TrackerModel::CheckOrder(const std::string& text, const Worker& worker, con
   CheckPriority(text, job);
 }
 
+// Whatever waits for other slots, and however much of it, is in nobody's way.
+void TrackerModel::CheckLines(const TrackerView& view, const Holding& holding, const Job& job) {
+  const SlotInfo& slot = workers_[holding.worker].slots[holding.slot].last.info;
+  std::set<Line> waiting, open;
+  for (const auto& [id, other] : jobs_) {
+    if (other.done || !Serves(slot, other.spec)) continue;
+    open.insert(LineOf(other));
+    if (&other == &job || !IsWaiting(other)) continue;
+    if (IsAvoided(other, holding.worker) && HasUntriedWorker(view, other)) continue;
+    waiting.insert(LineOf(other));
+  }
+  for (const Line& line : waiting) {
+    if (line == LineOf(job)) continue;
+    Starved& starved = starved_lines_[line];
+    starved.bands_max = std::max(starved.bands_max, static_cast<int>(open.size()));
+    if (++starved.passed_over > kTurnsByPriority + starved.bands_max) {
+      Fail("every line has its turns", absl::StrCat(TextOf(holding.lease), " before another line"));
+    }
+  }
+  starved_lines_.erase(LineOf(job));
+}
+
 void TrackerModel::CheckPriority(const std::string& text, const Job& job) {
-  std::map<int32_t, int>& passed_over = passed_over_[DemandOf(job.spec)];
+  std::map<int32_t, int>& passed_over = passed_over_[LineOf(job)];
   // Those whose time has just come are in the queue by now, or will be in this instant.
   std::set<int32_t> waiting = {job.spec.priority}, queued = {job.spec.priority};
   for (const auto& [id, other] : jobs_) {
-    if (&other == &job || other.done || IsRetry(other)) continue;
-    if (DemandOf(other.spec) != DemandOf(job.spec)) continue;
+    if (&other == &job || other.done || LineOf(other) != LineOf(job)) continue;
     if (IsWaiting(other)) waiting.insert(other.spec.priority);
     if (HoldingOf(id) == nullptr) queued.insert(other.spec.priority);
   }
@@ -451,7 +462,7 @@ void TrackerModel::CheckPriority(const std::string& text, const Job& job) {
          absl::StrCat(text, " after ", passed_over[job.spec.priority], " others"));
   }
   for (const int32_t priority : queued) ++passed_over[priority];
-  std::map<int32_t, Starved>& starved = starved_[DemandOf(job.spec)];
+  std::map<int32_t, Starved>& starved = starved_[LineOf(job)];
   for (const int32_t priority : waiting) {
     Starved& band = starved[priority];
     if (priority == job.spec.priority) continue;
@@ -468,29 +479,29 @@ void TrackerModel::CheckPriority(const std::string& text, const Job& job) {
 // After each event, since a priority whose last job goes between two grants has nobody who starves:
 // whoever comes next has only just come.
 void TrackerModel::ForgetFed() {
-  for (auto& [demand, starved] : starved_) {
-    std::erase_if(starved, [&](const auto& band) {
-      return std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-        const Job& job = entry.second;
-        return job.spec.priority == band.first && DemandOf(job.spec) == demand && !IsRetry(job) &&
-               IsWaiting(job);
-      });
-    });
+  std::map<Line, std::set<int32_t>> waiting;
+  for (const auto& [id, job] : jobs_) {
+    if (IsWaiting(job)) waiting[LineOf(job)].insert(job.spec.priority);
+  }
+  std::erase_if(starved_lines_, [&](const auto& line) { return !waiting.contains(line.first); });
+  for (auto& [line, starved] : starved_) {
+    std::erase_if(starved,
+                  [&](const auto& band) { return !waiting[line].contains(band.first); });
   }
 }
 
 void TrackerModel::CheckFairness(const Job& job) {
-  const Demand demand = DemandOf(job.spec);
+  const Line line = LineOf(job);
   std::set<std::string> waiting;
   for (const auto& [id, other] : jobs_) {
-    if (&other != &job && IsWaiting(other) && !IsRetry(other) && DemandOf(other.spec) == demand) {
+    if (&other != &job && IsWaiting(other) && LineOf(other) == line) {
       waiting.insert(other.spec.study);
     }
   }
   // Both must wait before and after, else the one without jobs would be owed for nothing.
   std::erase_if(shares_, [&](const auto& share) {
     const auto& [studies_of, difference] = share;
-    return studies_of.first == demand && (!waiting.contains(studies_of.second.first) ||
+    return studies_of.first == line && (!waiting.contains(studies_of.second.first) ||
                                           !waiting.contains(studies_of.second.second));
   });
   const std::string& study = job.spec.study;
@@ -501,7 +512,7 @@ void TrackerModel::CheckFairness(const Job& job) {
     if (other == study) continue;
     const bool is_first = study < other;
     int64_t& difference =
-        shares_[{demand, is_first ? std::pair(study, other) : std::pair(other, study)}];
+        shares_[{line, is_first ? std::pair(study, other) : std::pair(other, study)}];
     difference += is_first ? job.spec.cost : -job.spec.cost;
     if (std::abs(difference) > bound) {
       Fail("studies share evenly",
@@ -536,8 +547,11 @@ bool TrackerModel::IsWaiting(const Job& job) const {
   return HoldingOf(job.spec.id) == nullptr;
 }
 
-bool TrackerModel::IsRetry(const Job& job) {
-  return !job.losses.empty() || !job.spec.avoid_workers.empty();
+TrackerModel::Line TrackerModel::LineOf(const Job& job) {
+  const std::vector<std::string>& doubted = job.spec.avoid_workers;
+  Line line{DemandOf(job.spec), {doubted.begin(), doubted.end()}};
+  for (const Loss& loss : job.losses) line.second.insert(loss.worker);
+  return line;
 }
 
 bool TrackerModel::IsAvoided(const Job& job, const std::string& worker) {

@@ -83,9 +83,9 @@ void TrackerModel::CheckAdmission(const std::string& tuner, const std::vector<Jo
   }
   if (AnyUnsure()) return;  // Nobody knows how much room there is.
   int64_t new_count = 0, open_count = 0, bytes = 0, done_count = 0, outcome_bytes = 0;
-  std::set<std::tuple<std::string, Demand, std::string, int32_t>> lanes;
+  std::set<std::tuple<std::string, Line, std::string, int32_t>> lanes;
   const auto add_lane = [&](const std::string& owner, const JobSpec& spec) {
-    lanes.insert({owner, DemandOf(spec), spec.study, spec.priority});
+    lanes.insert({owner, LineOf({.spec = spec}), spec.study, spec.priority});
   };
   bool is_anothers = false;
   for (const JobSpec& spec : jobs) {
