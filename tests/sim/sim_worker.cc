@@ -135,6 +135,19 @@ bool SimWorker::IsEmpty() const {
                      [](const ProcessPtr& process) { return process->agent->IsEmpty(); });
 }
 
+std::string SimWorker::Describe() const {
+  std::string text = options_.id;
+  for (const ProcessPtr& process : processes_) {
+    for (const Execution& slot : process->slots) {
+      absl::StrAppend(&text, slot.job.has_value() ? absl::StrCat(" does ", slot.job->id) : "");
+      for (const Outcome& held : slot.outcomes) {
+        absl::StrAppend(&text, " holds ", held.lease.job_id, "@", held.lease.epoch);
+      }
+    }
+  }
+  return text;
+}
+
 void SimWorker::In(const ProcessPtr& process, absl::Duration delay, std::function<void()> action) {
   loop_->At(delay, [this, process, action = std::move(action)] {
     if (!process->alive) return;

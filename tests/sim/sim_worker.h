@@ -60,6 +60,7 @@ class SimWorker {
   void Leave();
   bool HasProcess() const;
   bool IsEmpty() const;
+  std::string Describe() const;
 
   void set_sick(double share) { sick_share_ = share; }
   void set_slow(bool slow) { is_slow_ = slow; }

@@ -360,6 +360,7 @@ SimulationResult Simulation::Run() {
     if (loop_.now() < faults_end + kProgressBound) continue;
     std::string left = tracker_.Describe();
     for (const auto& tuner : tuners_) absl::StrAppend(&left, "; ", tuner->Describe());
+    for (const auto& worker : workers_) absl::StrAppend(&left, "; ", worker->Describe());
     verdict_.Fail("without faults all work ends", left);
   }
   uint64_t digest = static_cast<uint64_t>(absl::ToUnixNanos(loop_.now()));

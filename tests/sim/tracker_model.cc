@@ -114,6 +114,14 @@ void TrackerModel::Collecting(absl::Time now, const CollectRequest& request) {
 }
 
 void TrackerModel::RememberAcknowledged(const std::string& tuner, const std::string& job_id) {
+  // Nobody counts on what workers have of it any more, also once it is forgotten.
+  for (const auto& [id, worker] : workers_) {
+    for (const Slot& slot : worker.slots) {
+      for (const HeldResult& held : slot.last.results) {
+        if (held.lease.job_id == job_id) useless_.insert(TextOf(held.lease));
+      }
+    }
+  }
   if (!acknowledged_.try_emplace(job_id, tuner).second) return;
   acknowledged_order_.push_back(job_id);
   if (acknowledged_order_.size() <= static_cast<size_t>(options_.acknowledged_memory)) return;
@@ -168,6 +176,9 @@ void TrackerModel::WasCollected(const CollectRequest& request, const Collected& 
       const auto* mine = std::get_if<Failure>(&job.outcome);
       const bool may_be = !job.done || (mine != nullptr && mine->kind == FailureKind::kParked);
       if (may_be) FinishJob(job, result.outcome, "", 0);
+    } else if (failure != nullptr && failure->kind == FailureKind::kCancelled &&
+               job.was_cancelled && job.unsure) {
+      FinishJob(job, result.outcome, "", 0);
     }
     if (!job.done) {
       Fail("a result is what a worker has sent", result.job_id);
@@ -198,6 +209,7 @@ void TrackerModel::Cancelled(absl::Time now, const std::string& tuner,
                           (!study.empty() && job.spec.study == study);
     if (!is_named || job.done || job.tuner != tuner) continue;
     ++(job.unsure ? unsure : sure);
+    job.was_cancelled = true;
     if (job.unsure) continue;  // Poisoned first, perhaps.
     FinishJob(job, Failure{.kind = FailureKind::kCancelled}, "", 0);
   }

@@ -93,6 +93,8 @@ class TrackerModel {
     int64_t number = 0;  // Of the result, as it was last collected; 0: never.
     int32_t attempts = 0;
     bool unsure = false;  // It or another was given up: nobody but its result will say which.
+    bool was_cancelled = false;  // While that was unsure, so that it is done in any case.
+    bool is_forgotten = false;   // With its tuner, by the event that is checked.
     std::vector<Loss> losses;
     std::map<int64_t, std::string> deaths;  // Of processes that executed it, by lease: whose.
     int interruption_count = 0;
@@ -252,7 +254,8 @@ class TrackerModel {
             const SlotInfo& slot) const;
   static bool Serves(const SlotInfo& slot, const JobSpec& job);
   // Workers that say that they have its result.
-  int HolderCount(const std::string& job_id) const;
+  // `kept`: and may not throw it away.
+  int HolderCount(const std::string& job_id, bool kept = false) const;
   bool IsHeldByWorker(const std::string& job_id) const { return HolderCount(job_id) > 0; }
   void ResetShares() { shares_.clear(); }
 
@@ -277,7 +280,7 @@ class TrackerModel {
   // Results of this event, of jobs that had been given up before, or not.
   std::vector<Doubtful> doubtful_;
   std::set<std::string> ended_now_;  // Jobs, of which a lease ended by this event.
-  // Results, by lease, of which a worker was told that they are not wanted.
+  // Results, by lease, that a worker may throw away: it was told so, or their job is over.
   std::set<std::string> useless_;
   int64_t forgotten_count_ = 0;
   int64_t parked_count_ = 0;

@@ -51,7 +51,7 @@ void TrackerModel::DropSilentTuners(absl::Time now, const TrackerView& view) {
       continue;
     }
     ++count;
-    std::erase_if(jobs_, [&](const auto& job) { return job.second.tuner == tuner->first; });
+    for (auto& [id, job] : jobs_) job.is_forgotten |= job.tuner == tuner->first;
     sessions_.erase(tuner->first);
     tuner = tuners_.erase(tuner);
     ResetShares();
@@ -90,6 +90,8 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
   for (const auto& [place, holding] : present) present_jobs.insert(holding.lease.job_id);
   NotePoison();
   CheckGivenUp(view, present_jobs);  // First: nobody gets it any more.
+  // What was lost by the same tick was lost before.
+  std::erase_if(jobs_, [](const auto& job) { return job.second.is_forgotten; });
   // In the order in which they were given out.
   std::vector<Holding*> appeared;
   for (auto& [place, holding] : present) {
@@ -228,6 +230,7 @@ void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
   const bool may_have_stopped = has_ended && holding.lease.epoch < options_.first_epoch;
   if (!was_restarted && !was_silent && !was_closed && !has_faulted && !is_over && !has_stopped &&
       !may_have_stopped && !has_waited) {
+    if (job.is_forgotten) return;
     Fail("every loss has a cause", absl::StrCat(text, " at ", holding.worker));
     return;
   }
@@ -404,7 +407,7 @@ void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, Holding& 
   const bool is_withheld =
       asked != fetched_since_.end() && now - asked->second >= options_.fetch_timeout;
   // Nor where a liar may have said that it has it too.
-  if (IsHeldByWorker(job.spec.id) && !is_withheld && liars_.empty()) {
+  if (HolderCount(job.spec.id, /*kept=*/true) > 0 && !is_withheld && liars_.empty()) {
     Fail("what a worker has done is not done again", text);
   }
   if (holding.is_copy) return;  // Of no queue.
@@ -485,8 +488,7 @@ void TrackerModel::ForgetFed() {
   }
   std::erase_if(starved_lines_, [&](const auto& line) { return !waiting.contains(line.first); });
   for (auto& [line, starved] : starved_) {
-    std::erase_if(starved,
-                  [&](const auto& band) { return !waiting[line].contains(band.first); });
+    std::erase_if(starved, [&](const auto& band) { return !waiting[line].contains(band.first); });
   }
 }
 
@@ -502,7 +504,7 @@ void TrackerModel::CheckFairness(const Job& job) {
   std::erase_if(shares_, [&](const auto& share) {
     const auto& [studies_of, difference] = share;
     return studies_of.first == line && (!waiting.contains(studies_of.second.first) ||
-                                          !waiting.contains(studies_of.second.second));
+                                        !waiting.contains(studies_of.second.second));
   });
   const std::string& study = job.spec.study;
   if (!waiting.contains(study)) return;
@@ -521,7 +523,7 @@ void TrackerModel::CheckFairness(const Job& job) {
   }
 }
 
-int TrackerModel::HolderCount(const std::string& job_id) const {
+int TrackerModel::HolderCount(const std::string& job_id, bool kept) const {
   const auto job = jobs_.find(job_id);
   return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
     const auto& [id, worker] = entry;
@@ -530,6 +532,7 @@ int TrackerModel::HolderCount(const std::string& job_id) const {
       for (const HeldResult& result : slot.last.results) {
         // Also one that was sent before anybody had asked for the job.
         if (result.lease.job_id != job_id || IsFault(result)) continue;
+        if (kept && useless_.contains(TextOf(result.lease))) continue;
         if (job == jobs_.end() || IsOf(result.lease, job->second, id, slot.last.info)) return true;
       }
     }
@@ -688,6 +691,7 @@ void TrackerModel::CheckNobodyWaits(absl::Time now, const TrackerView& view) {
         if (held.outcome.has_value() || job == jobs_.end() || liars_.contains(status.worker_id)) {
           continue;
         }
+        if (useless_.contains(TextOf(held.lease))) continue;  // It was told to throw it away.
         // One worker is asked, and nobody while another one is at it.
         const bool is_needed = !job->second.done && !job->second.unsure &&
                                HoldingOf(job->first) == nullptr && HolderCount(job->first) == 1;
