@@ -143,9 +143,10 @@ bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
   for (auto& [id, worker] : workers_) {
     for (size_t i = 0; i < worker.slots.size(); ++i) {
       SlotState& slot = worker.slots[i];
-      if (slot.orphan.has_value() && slot.orphan->lease.job_id == job.spec.id &&
-          MayHold(worker, slot.info, job, slot.orphan->lease)) {
-        Adopt(now, worker, static_cast<int>(i), job, Lease(slot.orphan->lease));
+      const Orphan* orphan = slot.KeptOrphan();
+      if (orphan != nullptr && orphan->lease.job_id == job.spec.id &&
+          MayHold(worker, slot.info, job, orphan->lease)) {
+        Adopt(now, worker, static_cast<int>(i), job, Lease(orphan->lease));
         return true;
       }
       for (const HeldState& held : slot.held) {
@@ -420,10 +421,8 @@ void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, int slot_index
   if (slot.job != nullptr && now - slot.waiting_since >= options_.waiting_max) {
     Interrupt(now, place, absl::StrCat("waited too long on worker ", worker.id));
   }
-  if (slot.orphan.has_value() && now - slot.orphan->since >= options_.orphan_timeout) {
-    // Nobody has claimed it for the whole timeout. Without it MakeSlotOrders tells the worker to
-    // stop.
-    slot.orphan.reset();
+  if (slot.KeptOrphan() != nullptr && now - slot.orphan->since >= options_.orphan_timeout) {
+    slot.orphan->is_expired = true;
     Nudge(worker);
   }
   // Ids first: Detach takes them out of the map.
@@ -461,7 +460,7 @@ absl::Time TrackerCore::NextTick() const {
       at(slot.TimeoutAt());
       for (const auto& [id, since] : slot.fetching) at(since + options_.fetch_timeout);
       if (slot.job != nullptr) at(slot.waiting_since + options_.waiting_max);
-      if (slot.orphan.has_value()) at(slot.orphan->since + options_.orphan_timeout);
+      if (slot.KeptOrphan() != nullptr) at(slot.orphan->since + options_.orphan_timeout);
       if (slot.paused_until != absl::InfinitePast()) at(slot.paused_until);
       for (const HeldState& held : slot.held) {
         if (!held.is_expired) at(held.since + options_.orphan_timeout);

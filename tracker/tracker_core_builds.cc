@@ -23,7 +23,8 @@ absl::Status TrackerCore::CheckBuildLease(absl::Time now, const std::string& wor
     for (const SlotState& slot : worker.slots) {
       if (slot.info.kind != JobKind::kBuild) continue;
       // It says that it executes a job which its tuner has not submitted to this tracker yet.
-      if (slot.orphan.has_value() && slot.orphan->lease == lease) return not_yet();
+      const Orphan* orphan = slot.KeptOrphan();
+      if (orphan != nullptr && orphan->lease == lease) return not_yet();
       if (job == nullptr || !MayHold(worker, slot.info, *job, lease)) continue;
       if (slot.job == job) return absl::OkStatus();
       // It has not said so yet, or was cut off: its next report may give it the job (again).

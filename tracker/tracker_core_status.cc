@@ -81,7 +81,7 @@ std::vector<WorkerStatus> TrackerCore::ListWorkers(absl::Time now) const {
       if (slot.job != nullptr) {
         out.executing = slot.lease();
         out.executing_for = now - slot.leased_at;
-      } else if (slot.orphan.has_value()) {
+      } else if (slot.KeptOrphan() != nullptr) {
         out.executing = slot.orphan->lease;
         out.executing_for = now - slot.orphan->since;
       }

@@ -1038,6 +1038,8 @@ TEST_F(TrackerCoreTest, OrphansAreGivenUpAfterAWhile) {
   const SlotOrders orders = core_->OrdersFor(now_, "w", sequence_)->slots[0];
   EXPECT_EQ(orders.lease, std::nullopt);
   EXPECT_THAT(orders.discard, ElementsAre("held"));
+  // A report that was under way, or one after a call that had just been answered.
+  EXPECT_EQ(Executing("w", running).orders.slots[0].lease, std::nullopt) << "as if it were new";
 }
 
 TEST_F(TrackerCoreTest, IdleTrackerAsksForNoTick) {

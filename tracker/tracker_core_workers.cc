@@ -534,7 +534,7 @@ SlotOrders TrackerCore::MakeSlotOrders(const WorkerState& worker, const SlotStat
     // The payload is repeated until the worker says that it has begun, and not after: it may be
     // large.
     if (slot.reported != orders.lease) orders.job = slot.job->spec;
-  } else if (slot.orphan.has_value()) {
+  } else if (slot.KeptOrphan() != nullptr) {
     orders.lease = slot.orphan->lease;
   }
   // A slot that is stopping something has been told.

@@ -34,6 +34,8 @@ struct HeldState {
 struct Orphan {
   Lease lease;
   absl::Time since;
+  // Nobody submitted it in time: the worker is to stop, however often it says that it is at it.
+  bool is_expired = false;
 };
 
 struct SlotState {
@@ -68,6 +70,10 @@ struct SlotState {
   Lease lease() const { return {.job_id = job->spec.id, .epoch = lease_epoch}; }
   void Begin(absl::Time now, TrackedJob& new_job, int64_t epoch, bool has_started);
   void SetWaiting(absl::Time now, bool waiting);
+  // What it may go on with although nobody has asked for it.
+  const Orphan* KeptOrphan() const {
+    return orphan.has_value() && !orphan->is_expired ? &*orphan : nullptr;
+  }
   bool IsIdle() const { return !reported.has_value() && job == nullptr && !orphan.has_value(); }
 };
 
@@ -97,8 +103,8 @@ struct WorkerState {
   bool draining = false;
   bool told_draining = false;
   bool took_jobs = false;  // TakesJobs, as last noted.
-  bool waiting = false;  // Its call hangs: it can be told something at any time.
-  bool ready = false;    // There is something to tell it.
+  bool waiting = false;    // Its call hangs: it can be told something at any time.
+  bool ready = false;      // There is something to tell it.
   std::vector<SlotState> slots;
   std::optional<CalibrationRow> calibration;  // Passed on, never read.
   // Over its restarts: a worker that starts anew again and again does not do well.

@@ -84,6 +84,11 @@ void TrackerModel::Submitted(absl::Time now, const std::string& tuner,
     for (auto& [place, holding] : holdings_) {
       if (holding.lease.job_id == spec.id) holding.since = now;
     }
+    for (auto& [id, worker] : workers_) {
+      for (Slot& slot : worker.slots) {
+        if (slot.unclaimed.has_value() && slot.unclaimed->job_id == spec.id) slot.unclaimed.reset();
+      }
+    }
   }
 }
 
@@ -373,6 +378,12 @@ void TrackerModel::Reported(absl::Time now, const WorkerReport& report,
     slot.held_since = std::move(held_since);
     slot.held_fault = std::move(held_fault);
     NoteWaiting(now, PlaceOf(report.worker_id, i), report.slots[i]);
+    const std::optional<Lease>& executing = report.slots[i].executing;
+    const bool is_claimed = !executing.has_value() || jobs_.contains(executing->job_id);
+    if (is_claimed || slot.unclaimed != executing) {
+      slot.unclaimed = is_claimed ? std::nullopt : executing;
+      slot.unclaimed_since = now;
+    }
   }
   CheckUrgency(report, *answer, worker);
 }

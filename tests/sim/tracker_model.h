@@ -140,6 +140,9 @@ class TrackerModel {
     std::map<std::string, absl::Time> held_since;  // By lease, as text.
     // Likewise: once a fault, always one, as long as each report has it.
     std::map<std::string, bool> held_fault;
+    // What it executes and nobody has asked for, and since when it says so.
+    std::optional<Lease> unclaimed;
+    absl::Time unclaimed_since;
   };
   struct Worker {
     int64_t incarnation = 0;

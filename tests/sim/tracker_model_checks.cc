@@ -24,6 +24,7 @@ void TrackerModel::Observe(absl::Time now, const TrackerView& view) {
       slot.last.results.clear();
       slot.held_since.clear();
       slot.held_fault.clear();
+      slot.unclaimed.reset();
     }
   }
   CheckLeases(now, view);
@@ -642,6 +643,13 @@ void TrackerModel::CheckClocks(absl::Time now, const TrackerView& view) {
     const absl::Duration silence = now - worker.seen_at;
     if (!worker.lost && silence > options_.lease_duration) {
       Fail("a silent worker is lost", status.worker_id);
+    }
+    for (size_t i = 0; i < status.slots.size() && i < worker.slots.size(); ++i) {
+      const Slot& slot = worker.slots[i];
+      if (slot.unclaimed.has_value() && status.slots[i].executing == slot.unclaimed &&
+          now - slot.unclaimed_since > options_.orphan_timeout) {
+        Fail("what nobody asks for is stopped in the end", TextOf(*slot.unclaimed));
+      }
     }
     const absl::Duration closed = now - worker.closed_at;
     if (!worker.lost && closed > options_.reconnect_grace) {
