@@ -1,5 +1,7 @@
 #include "proto/listen_sockets.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -9,12 +11,14 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
@@ -25,6 +29,14 @@ namespace {
 
 // A port that is free on one of a host's addresses is so on the others but by ill luck.
 constexpr int kPortAttempts = 16;
+
+// As sd_listen_fds(3) has it.
+constexpr int kInheritedFirst = 3;
+// A daemon has one or two: of each family.
+constexpr int kInheritedMax = 16;
+// Of addresses: no user can mean a host by it, since its port is no number.
+constexpr absl::string_view kInheritedScheme = "inherited:";
+constexpr absl::string_view kInheritedEnd = " sockets";
 
 absl::Status CannotListen(const std::string& address, int error) {
   return absl::UnavailableError(
@@ -96,13 +108,114 @@ int ListenOnAll(const addrinfo* infos, int port, std::vector<UniqueFd>& files) {
   return files.empty() ? skipped : 0;
 }
 
+// Of a stream socket that listens.
+absl::StatusOr<std::string> InheritedAddress(int fd) {
+  const auto option = [fd](int name) {
+    int value = 0;
+    socklen_t size = sizeof(value);
+    return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+  };
+  if (option(SO_TYPE) != SOCK_STREAM || option(SO_ACCEPTCONN) != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("file ", fd,
+                     " of the service manager is no stream socket that listens: use "
+                     "ListenStream= with Accept=no"));
+  }
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+    if (address.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path)) {
+      const char* const path = reinterpret_cast<const sockaddr_un&>(address).sun_path;
+      const std::string name(path, size - offsetof(sockaddr_un, sun_path));
+      return name[0] == 0 ? absl::StrCat("unix-abstract:", name.substr(1))
+                          : absl::StrCat("unix:", name.c_str());
+    }
+    char host[INET6_ADDRSTRLEN] = {};
+    if (address.ss_family == AF_INET) {
+      inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, host,
+                sizeof(host));
+      return absl::StrCat(host, ":", PortOf(fd));
+    }
+    if (address.ss_family == AF_INET6) {
+      inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, host,
+                sizeof(host));
+      return absl::StrCat("[", host, "]:", PortOf(fd));
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("file ", fd, " of the service manager has no address of TCP or a unix socket"));
+}
+
 }  // namespace
 
+absl::StatusOr<InheritedSockets> TakeInheritedSockets(const GetEnv& getenv) {
+  const char* const pid_text = getenv("LISTEN_PID");
+  const char* const count_text = getenv("LISTEN_FDS");
+  if (pid_text == nullptr || count_text == nullptr) return InheritedSockets();
+  int64_t pid = 0;
+  int count = 0;
+  const bool is_number = absl::SimpleAtoi(pid_text, &pid) && absl::SimpleAtoi(count_text, &count);
+  // They may be meant for the process that has started this one.
+  if (is_number && pid != getpid()) return InheritedSockets();
+  if (!is_number || count < 1 || count > kInheritedMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got LISTEN_PID=", pid_text, " and LISTEN_FDS=", count_text,
+                     ", want a process and 1 to ", kInheritedMax, " sockets"));
+  }
+  for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) unsetenv(name);
+  InheritedSockets sockets{.listen = absl::StrCat(kInheritedScheme, count, kInheritedEnd)};
+  for (int fd = kInheritedFirst; fd < kInheritedFirst + count; ++fd) {
+    ASSIGN_OR_RETURN(sockets.addresses.emplace_back(), InheritedAddress(fd));
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot take file ", fd));
+    }
+  }
+  return sockets;
+}
+
+absl::StatusOr<ListenDoor> FindListenDoor(const std::string& address, absl::string_view program,
+                                          bool insecure, const GetEnv& getenv) {
+  ASSIGN_OR_RETURN(const InheritedSockets inherited, TakeInheritedSockets(getenv));
+  ListenDoor door{.listen = address};
+  std::vector<std::string> addresses = inherited.addresses;
+  if (!addresses.empty()) {
+    if (!address.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the service manager has sockets for it already (", addresses[0],
+                       "); write no --listen"));
+    }
+    door.listen = inherited.listen;
+  } else {
+    if (address.empty()) {
+      ASSIGN_OR_RETURN(door.listen, UserSocket(program, getenv));
+    }
+    addresses = {door.listen};
+  }
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    RETURN_IF_ERROR(CheckDoor(addresses[i], Door::kListen, insecure));
+    ASSIGN_OR_RETURN(std::string secret, LoopbackSecret(addresses[i], getenv));
+    // A call does not say by which socket it came.
+    if (i > 0 && secret != door.secret) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(addresses[0], " and ", addresses[i],
+                       " differ in what callers must know: give one kind to a daemon"));
+    }
+    door.secret = std::move(secret);
+  }
+  return door;
+}
+
 absl::StatusOr<ListenSockets> ListenSockets::Open(const std::string& address) {
-  RETURN_IF_ERROR(CheckAddress(address));
   ListenSockets sockets;
   sockets.address_ = address;
   absl::string_view rest = address;
+  if (absl::ConsumePrefix(&rest, kInheritedScheme)) {
+    RETURN_IF_ERROR(sockets.OpenInherited(rest));
+    return sockets;
+  }
+  RETURN_IF_ERROR(CheckAddress(address));
   if (absl::ConsumePrefix(&rest, "unix-abstract:")) {
     RETURN_IF_ERROR(sockets.OpenUnix(std::string(rest), /*is_abstract=*/true));
     return sockets;
@@ -118,6 +231,20 @@ absl::StatusOr<ListenSockets> ListenSockets::Open(const std::string& address) {
   RETURN_IF_ERROR(sockets.OpenTcp(std::string(host), std::string(rest.substr(colon + 1))));
   sockets.address_ = absl::StrCat(rest.substr(0, colon), ":", PortOf(sockets.files_[0].get()));
   return sockets;
+}
+
+absl::Status ListenSockets::OpenInherited(absl::string_view count_text) {
+  int count = 0;
+  if (!absl::ConsumeSuffix(&count_text, kInheritedEnd) || !absl::SimpleAtoi(count_text, &count) ||
+      count < 1 || count > kInheritedMax) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", address_, ", want no such address"));
+  }
+  for (int fd = kInheritedFirst; fd < kInheritedFirst + count; ++fd) {
+    ASSIGN_OR_RETURN(std::string address, InheritedAddress(fd));
+    files_.emplace_back(fd);
+    if (files_.size() == 1) address_ = std::move(address);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ListenSockets::OpenUnix(const std::string& name, bool is_abstract) {

@@ -19,10 +19,9 @@
 #include "absl/time/time.h"
 #include "base/logging.h"
 #include "base/secret.h"
-#include "base/status_macros.h"
 #include "base/stop_signals.h"
-#include "proto/door.h"
 #include "proto/farm_secrets.h"
+#include "proto/listen_sockets.h"
 #include "proto/program_error.h"
 #include "proto/protocol.h"
 #include "tracker/tracker_service.h"
@@ -56,18 +55,6 @@ int FailOutput(bool json) {
               json);
 }
 
-// Where to listen: as the flag says, else on a socket of this user; and the secret that callers
-// there must know.
-absl::StatusOr<std::pair<std::string, std::string>> FindDoor(const Flags& flags) {
-  std::string listen = flags.listen;
-  if (listen.empty()) {
-    ASSIGN_OR_RETURN(listen, UserSocket("tracker"));
-  }
-  RETURN_IF_ERROR(CheckDoor(listen, Door::kListen, flags.insecure));
-  ASSIGN_OR_RETURN(std::string secret, LoopbackSecret(listen));
-  return std::pair(std::move(listen), std::move(secret));
-}
-
 int Serve(const Flags& flags) {
   const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
   if (!level.ok()) {
@@ -78,7 +65,7 @@ int Serve(const Flags& flags) {
                  .hint = "tracker --help"},
                 flags.json);
   }
-  const auto door = FindDoor(flags);
+  const absl::StatusOr<ListenDoor> door = FindListenDoor(flags.listen, "tracker", flags.insecure);
   if (!door.ok()) {
     const bool is_denied = absl::IsPermissionDenied(door.status());
     return Fail(is_denied ? EX_NOPERM : EX_USAGE,
@@ -91,8 +78,8 @@ int Serve(const Flags& flags) {
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "tracker"});
   const StopSignals signals;  // Before there are other threads.
-  TrackerServiceOptions options{.listen = door->first,
-                                .secret = door->second,
+  TrackerServiceOptions options{.listen = door->listen,
+                                .secret = door->secret,
                                 .artifact_bytes_max = flags.artifact_mib << 20,
                                 .require_identity = flags.require_identity};
   const absl::StatusOr<std::string> secret =
@@ -132,8 +119,10 @@ int Main(int argc, char** argv) {
   CLI::App app("Moves jobs from tuners to workers.\n\nExample: tracker --listen unix:tracker.sock",
                "tracker");
   app.set_version_flag("--version", VersionLine(ThisVersion("tracker")));
-  app.add_option("--listen", flags.listen,
-                 "HOST:PORT (port 0: any) or unix:PATH; default: a socket of this user");
+  app.add_option(
+      "--listen", flags.listen,
+      "HOST:PORT (port 0: any) or unix:PATH; default: the sockets of the service manager, or "
+      "one of this user");
   app.add_flag("--insecure", flags.insecure,
                "listen beyond this machine, where everybody who can connect is trusted");
   app.add_flag("--require-identity", flags.require_identity,

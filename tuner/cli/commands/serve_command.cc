@@ -7,7 +7,7 @@
 #include "base/logging.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
-#include "proto/door.h"
+#include "proto/listen_sockets.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/cli/commands/commands.h"
@@ -28,8 +28,10 @@ class ServeCommand : public Command {
            "tuner submit --task resnet50 --server unix:tuner.sock --detach";
   }
   void AddOptions(CommandOptions& options) override {
-    options.Value("--listen", "ADDR", &listen_,
-                  "HOST:PORT (port 0: any) or unix:PATH; default: a socket of this user");
+    options.Value(
+        "--listen", "ADDR", &listen_,
+        "HOST:PORT (port 0: any) or unix:PATH; default: the sockets of the service manager, "
+        "or one of this user");
     options.Flag("--insecure", &insecure_,
                  "listen beyond this machine, where everybody who can connect is trusted");
     options.Value("--studies", "N", &running_max_, 1, 64, "at the same time; others wait in line");
@@ -41,18 +43,13 @@ class ServeCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    if (listen_.empty()) {
-      const absl::StatusOr<std::string> socket = UserSocket("tuner");
-      RETURN_IF_ERROR(WithError(socket.status(), ErrorCode::kPermission, "--listen"));
-      listen_ = *socket;
-    }
-    RETURN_IF_ERROR(
-        WithError(CheckDoor(listen_, Door::kListen, insecure_), ErrorCode::kUsage, "--listen"));
-    const absl::StatusOr<std::string> secret = LoopbackSecret(listen_);
+    const absl::StatusOr<ListenDoor> door = FindListenDoor(listen_, "tuner", insecure_);
+    const ErrorCode code = absl::IsInvalidArgument(door.status())    ? ErrorCode::kUsage
+                           : absl::IsPermissionDenied(door.status()) ? ErrorCode::kPermission
+                                                                     : ErrorCode::kSettings;
     RETURN_IF_ERROR(WithError(
-        secret.status(),
-        absl::IsPermissionDenied(secret.status()) ? ErrorCode::kPermission : ErrorCode::kSettings,
-        listen_, "or --listen unix:PATH, which needs none"));
+        door.status(), code, "--listen",
+        code == ErrorCode::kUsage ? "" : "or --listen unix:PATH in a folder of this user"));
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kMake));
     // A process of its own per study: it needs a database that others can open, too.
@@ -66,8 +63,8 @@ class ServeCommand : public Command {
         const std::unique_ptr<Daemon> daemon,
         Daemon::Start({.database = &database,
                        .clock = &context.clock(),
-                       .listen = listen_,
-                       .secret = *secret,
+                       .listen = door->listen,
+                       .secret = door->secret,
                        .tracker = context.settings().Get("tracker"),
                        .row = context.RowOptions(/*tracker=*/""),
                        .models_folder = absl::StrCat(DatabasePath(database.url), ".models"),
