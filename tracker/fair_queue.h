@@ -1,7 +1,7 @@
 // Waiting jobs of one kind and device: by priority, but for a share of the lower ones, and within a
-// priority fair between studies by deficit round robin, so that a study with many jobs does not
-// keep out one with few. Source: Shreedhar and Varghese, "Efficient fair queueing using deficit
-// round robin", 1995.
+// priority fair between clients, and between the studies of each, by deficit round robin, so that
+// who has many jobs, studies or names does not keep out who has few. Source: Shreedhar and
+// Varghese, "Efficient fair queueing using deficit round robin", 1995.
 #ifndef TRACKER_FAIR_QUEUE_H_
 #define TRACKER_FAIR_QUEUE_H_
 
@@ -13,12 +13,18 @@
 
 namespace burnish {
 
+// Who shares with others. It outlives its jobs here.
+struct QueueClient {
+  uint64_t served_at = 0;  // By the count of all that were served (JobQueues).
+};
+
 struct QueuedJob {
   uint64_t order = 0;  // Within its study, lower first; unique. A job that comes back keeps it.
   std::string id = "";
   std::string study = "";
   int32_t priority = 0;  // Higher first, until a lower one was passed over kPassedOverMax times.
-  int32_t cost = 1;      // Studies share cost evenly; > 0.
+  int32_t cost = 1;      // Clients share cost evenly, and so do the studies of each; > 0.
+  QueueClient* client = nullptr;
 
   bool operator==(const QueuedJob&) const = default;
 };
@@ -31,8 +37,9 @@ inline constexpr int kPassedOverMax = 7;
 
 class FairQueue {
  public:
-  // `quantum`: the cost that a study may use up in one turn; > 0. Of two studies that both have
-  // jobs waiting all the time, none gets ahead by more than quantum + 2 * (highest cost of a job).
+  // `quantum`: the cost that a study, or a client, may use up in one turn; > 0. Of two clients that
+  // both have jobs waiting all the time, none gets ahead by more than quantum + 2 * (highest cost
+  // of a job), and so of two studies of a client.
   explicit FairQueue(int quantum);
 
   void Push(const QueuedJob& job);
@@ -46,21 +53,33 @@ class FairQueue {
   int64_t size() const { return size_; }
   // Of the next job. The queue is not empty.
   int32_t top_priority() const;
+  // Whose turn it is in that priority. The queue is not empty.
+  QueueClient* top_client() const;
 
  private:
-  struct Study {
+  struct Sharer {
+    int64_t deficit = 0;   // Cost that it may use up now.
+    bool in_turn = false;  // Got its quantum for this turn.
+  };
+  struct Study : Sharer {
     std::string name;
     std::map<uint64_t, QueuedJob> jobs;  // By order; never empty.
-    int64_t deficit = 0;                 // Cost that it may use up now.
-    bool in_turn = false;                // Got its quantum for this turn.
+  };
+  // Lists are in the order of their turns; the first one's turn it is.
+  struct Client : Sharer {
+    QueueClient* id = nullptr;
+    std::list<Study> studies;  // Never empty.
   };
   struct Band {
-    std::list<Study> studies;  // In the order of their turns; the first one's turn it is.
-    int passed_over = 0;       // Jobs of other bands since the last one of this.
+    std::list<Client> clients;
+    int passed_over = 0;  // Jobs of other bands since the last one of this.
   };
   using Bands = std::map<int32_t, Band, std::greater<>>;
 
   Bands::iterator NextBand();
+  void BeginTurn(Sharer& sharer) const;
+  // The client's next job, which is its first study's, and which that study can pay.
+  const QueuedJob& NextOf(Client& client) const;
 
   int64_t quantum_;
   int64_t size_ = 0;

@@ -142,6 +142,19 @@ TEST(FairQueueTest, JobThatComesBackKeepsItsPlace) {
   EXPECT_THAT(PopAll(queue), ElementsAre("first", "second"));
 }
 
+TEST(FairQueueTest, ClientWithManyStudiesHasOneShare) {
+  FairQueue queue(/*quantum=*/1);
+  QueueClient crowd, alone;
+  uint64_t order = 0;
+  for (int i = 0; i < 20; ++i) {
+    queue.Push({.order = ++order, .id = "c", .study = absl::StrCat(i), .client = &crowd});
+    queue.Push({.order = ++order, .id = "a", .study = "one", .client = &alone});
+  }
+  std::string served;
+  for (int i = 0; i < 20; ++i) served += queue.Pop().id;
+  EXPECT_EQ(std::count(served.begin(), served.end(), 'a'), 10) << served;
+}
+
 TEST(FairQueueTest, RemovedJobIsNotServed) {
   FairQueue queue(/*quantum=*/1);
   const QueuedJob job{.order = 1, .id = "job", .study = "a"};
