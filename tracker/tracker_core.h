@@ -166,8 +166,8 @@ class TrackerCore {
   void OfferCopy(absl::Time now, TrackedJob& job);
   // The first that an idle slot may have; null: none.
   TrackedJob* NextCopy(absl::Time now, const WorkerState& worker, const SlotInfo& slot) const;
-  // Some worker says that it has the job's result.
-  bool IsHeld(const std::string& job_id) const;
+  // Some worker that may have the job's result says that it has it.
+  bool IsHeld(const TrackedJob& job) const;
 
   void ExpireSlot(absl::Time now, WorkerState& worker, int slot_index);
   bool TryAssign(absl::Time now, WorkerState& worker, int slot_index);

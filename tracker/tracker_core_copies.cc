@@ -58,20 +58,21 @@ TrackedJob* TrackerCore::NextCopy(absl::Time now, const WorkerState& worker,
     // As a job that waits: it may have to pause, or to await its verdict.
     const bool may_go = now >= job->paused_until && job->LosersCount() < options_.losses_max &&
                         job->DeadCount() < options_.deaths_max;
-    if (may_go && !job->Avoids(worker.id) && !IsHeld(job->spec.id)) return job;
+    if (may_go && !job->Avoids(worker.id) && !IsHeld(*job)) return job;
   }
   return nullptr;
 }
 
-bool TrackerCore::IsHeld(const std::string& job_id) const {
-  const auto is_of_job = [&](const HeldState& held) {
-    return held.lease.job_id == job_id && !held.is_fault && !held.is_withheld && !held.is_foreign;
-  };
+bool TrackerCore::IsHeld(const TrackedJob& job) const {
   return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-    return std::any_of(entry.second.slots.begin(), entry.second.slots.end(),
-                       [&](const SlotState& slot) {
-                         return std::any_of(slot.held.begin(), slot.held.end(), is_of_job);
-                       });
+    const WorkerState& worker = entry.second;
+    return std::any_of(worker.slots.begin(), worker.slots.end(), [&](const SlotState& slot) {
+      return std::any_of(slot.held.begin(), slot.held.end(), [&](const HeldState& held) {
+        // Also of what was said before anybody had asked for the job.
+        return held.lease.job_id == job.spec.id && !held.is_fault && !held.is_withheld &&
+               !held.is_foreign && MayHold(worker, slot.info, job, held.lease);
+      });
+    });
   });
 }
 
