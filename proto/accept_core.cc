@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace burnish {
 namespace {
@@ -62,6 +63,23 @@ std::string AddressKey(const sockaddr_storage& peer, uid_t uid) {
     return absl::StrCat(inet_ntop(AF_INET6, &address, text, sizeof(text)), "/", 8 * kNetworkBytes);
   }
   return absl::StrCat("uid ", uid);
+}
+
+std::string ClientKey(absl::string_view peer) {
+  sockaddr_storage address = {};
+  const std::string host = absl::StrReplaceAll(
+      peer.substr(0, peer.rfind(':')),
+      {{"ipv4:", ""}, {"ipv6:", ""}, {"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}});
+  auto& four = reinterpret_cast<sockaddr_in&>(address);
+  auto& six = reinterpret_cast<sockaddr_in6&>(address);
+  if (inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
+    address.ss_family = AF_INET;
+  } else if (inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) == 1) {
+    address.ss_family = AF_INET6;
+  } else {
+    return "unix";
+  }
+  return AddressKey(address, 0);
 }
 
 AcceptCore::AcceptCore(AcceptLimits limits, std::function<bool(const Connection&)> is_open)

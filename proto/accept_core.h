@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace burnish {
@@ -27,6 +28,9 @@ absl::StatusOr<AcceptLimits> LimitsOfFiles(int64_t files_max);
 // What counts as one address: "10.0.0.1"; the network of an IPv6 address, "2001:db8::/64", all of
 // whose addresses are usually one host's; of a unix socket the peer's user, "uid 1000".
 std::string AddressKey(const sockaddr_storage& peer, uid_t uid);
+// The same of a call's peer, as gRPC writes it: "ipv4:10.0.0.1:4711". All users of a unix socket
+// are one, "unix": gRPC does not say which of them calls.
+std::string ClientKey(absl::string_view peer);
 
 enum class AcceptVerdict {
   kServe,

@@ -128,5 +128,14 @@ TEST(AddressKeyTest, IsTheHostTheNetworkOrTheUser) {
   EXPECT_EQ(AddressKey(peer, 1000), "uid 1000");
 }
 
+TEST(ClientKeyTest, IsTheAddressOfACallsPeer) {
+  EXPECT_EQ(ClientKey("ipv4:10.1.2.3:4711"), "10.1.2.3");
+  EXPECT_EQ(ClientKey("ipv6:%5B::ffff:10.1.2.3%5D:4711"), "10.1.2.3");
+  EXPECT_EQ(ClientKey("ipv6:[2001:db8:1:2::7]:4711"), "2001:db8:1:2::/64");
+  for (const char* peer : {"unix:", "unix:/run/tracker.sock", "fd:7", "", "ipv4::"}) {
+    EXPECT_EQ(ClientKey(peer), "unix") << peer;
+  }
+}
+
 }  // namespace
 }  // namespace burnish

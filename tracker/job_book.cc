@@ -45,10 +45,28 @@ void Count(const Usage& more, Usage& usage) {
   usage.lanes += more.lanes;
 }
 
-// By how much there would be too many of a kind, of all or of one tuner.
-int64_t Beyond(int64_t all, int64_t own, int64_t limit, int64_t share_min) {
-  const int64_t left = limit - all;
-  return std::max({int64_t{0}, -left, own - std::max(share_min, left)});
+// Of a tuner, or of a client: what it would have, and how many times what it leaves it may have.
+struct Share {
+  Usage own = {};
+  int64_t factor = 1;
+};
+
+// By how much there would be too many of a kind, of all or of one.
+int64_t Beyond(int64_t Usage::* kind, const Usage& all, const Share& share,
+               const JobBook::Limits& limits) {
+  const int64_t left = limits.all.*kind - all.*kind;
+  const int64_t may_have = std::max(limits.share_min.*kind, left * share.factor);
+  return std::max({int64_t{0}, -left, share.own.*kind - may_have});
+}
+
+int64_t ExcessOf(const Usage& all, const Share& share, const JobBook::Limits& limits) {
+  const auto beyond = [&](int64_t Usage::* kind) { return Beyond(kind, all, share, limits); };
+  // As many jobs as hold the excess, by the mean size.
+  const int64_t mean = std::max<int64_t>(1, share.own.bytes / share.own.jobs);
+  // Of results one more than there is: what is open will end.
+  return std::max({beyond(&Usage::jobs), beyond(&Usage::lanes),
+                   (beyond(&Usage::bytes) + mean - 1) / mean, beyond(&Usage::results),
+                   std::min<int64_t>(1, beyond(&Usage::result_bytes))});
 }
 
 template <typename Event, typename Counts>
@@ -84,11 +102,16 @@ int TrackedJob::DeadCount() const {
   return CountWorkers(deaths, [](const Death&) { return true; });
 }
 
-Tuner& JobBook::Meet(absl::Time now, const std::string& tuner_id, int64_t new_session) {
+Tuner& JobBook::Meet(absl::Time now, const std::string& tuner_id, int64_t new_session,
+                     const std::string& client) {
   const auto [tuner, is_new] = tuners_.try_emplace(tuner_id);
   if (is_new) {
     tuner->second.id = tuner_id;
     tuner->second.session = new_session;
+    Client& owner = clients_[client];
+    owner.key = client;
+    ++owner.tuner_count;
+    tuner->second.client = &owner;
   }
   tuner->second.seen_at = now;
   return tuner->second;
@@ -120,8 +143,8 @@ Usage JobBook::Added(const Tuner* tuner, const std::vector<JobSpec>& jobs) const
     // Jobs come in runs of one lane.
     const bool is_as_last = last != nullptr && last->kind == job.kind &&
                             last->device_key == job.device_key && last->labels == job.labels &&
-                            last->avoid_workers == job.avoid_workers &&
-                            last->study == job.study && last->priority == job.priority;
+                            last->avoid_workers == job.avoid_workers && last->study == job.study &&
+                            last->priority == job.priority;
     last = &job;
     if (is_as_last) continue;
     LaneKey lane = LaneOf(job);
@@ -131,29 +154,34 @@ Usage JobBook::Added(const Tuner* tuner, const std::vector<JobSpec>& jobs) const
   return added;
 }
 
-int64_t JobBook::Excess(const std::string& tuner_id, const std::vector<JobSpec>& jobs) const {
+int64_t JobBook::Excess(const std::string& tuner_id, const std::string& client,
+                        const std::vector<JobSpec>& jobs) const {
   const auto entry = tuners_.find(tuner_id);
   const Tuner* tuner = entry == tuners_.end() ? nullptr : &entry->second;
   const Usage added = Added(tuner, jobs);
   // Known ids need no room: a full tracker must still take what it has already, or a tuner could
   // never find its jobs again after a restart.
   if (added.jobs == 0) return 0;
-  Usage all = usage_, own = tuner == nullptr ? Usage() : tuner->usage;
-  Count(added, all);
-  Count(added, own);
-  const Usage& limit = limits_.all;
-  const Usage& share = limits_.share_min;
-  int64_t excess = Beyond(all.jobs, own.jobs, limit.jobs, share.jobs);
-  excess = std::max(excess, Beyond(all.lanes, own.lanes, limit.lanes, share.lanes));
-  // As many jobs as hold the excess, by the mean size.
-  const int64_t mean = std::max<int64_t>(1, own.bytes / own.jobs);
-  const int64_t bytes = Beyond(all.bytes, own.bytes, limit.bytes, share.bytes);
-  excess = std::max(excess, (bytes + mean - 1) / mean);
-  // One more than there is: what is open will end.
-  excess = std::max(excess, Beyond(all.results + 1, own.results, limit.results, share.results));
-  const int64_t result_bytes =
-      Beyond(all.result_bytes + 1, own.result_bytes, limit.result_bytes, share.result_bytes);
-  return std::max<int64_t>(excess, result_bytes > 0 ? 1 : 0);
+  const auto known_client = clients_.find(tuner == nullptr ? client : tuner->client->key);
+  Usage all = usage_;
+  Share of_tuner{.own = tuner == nullptr ? Usage() : tuner->usage};
+  Share of_client{.own = known_client == clients_.end() ? Usage() : known_client->second.usage,
+                  .factor = kClientShare};
+  for (Usage* usage : {&all, &of_tuner.own, &of_client.own}) Count(added, *usage);
+  ++all.results;
+  ++all.result_bytes;
+  return std::max(ExcessOf(all, of_tuner, limits_), ExcessOf(all, of_client, limits_));
+}
+
+bool JobBook::HasRoomForTuner(const std::string& client) const {
+  const auto known = clients_.find(client);
+  const int64_t own = known == clients_.end() ? 0 : known->second.tuner_count;
+  const int64_t left = limits_.tuners - static_cast<int64_t>(tuners_.size()) - 1;
+  return left >= 0 && own + 1 <= std::max(limits_.tuners_share_min, kClientShare * left);
+}
+
+void JobBook::CountFor(const Usage& more, Tuner& tuner) {
+  for (Usage* usage : {&usage_, &tuner.usage, &tuner.client->usage}) Count(more, *usage);
 }
 
 TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
@@ -165,15 +193,15 @@ TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
                 .id = spec.id,
                 .study = spec.study,
                 .priority = spec.priority,
-                .cost = spec.cost};
+                .cost = spec.cost,
+                .client = &tuner.client->turn};
   job.tuner_id = tuner.id;
   job.byte_count = BytesOf(spec);
   const auto [lane, is_new_lane] = tuner.lanes.try_emplace(LaneOf(spec));
   ++lane->second.open_count;
   job.lane = &lane->second;
   const Usage added{.jobs = 1, .bytes = job.byte_count, .lanes = is_new_lane ? 1 : 0};
-  Count(added, usage_);
-  Count(added, tuner.usage);
+  CountFor(added, tuner);
   for (const std::string& worker : spec.avoid_workers) ++doubts_[worker][spec.study];
   job.spec = std::move(spec);
   tuner.jobs.emplace(job.queued.order, &job);
@@ -186,8 +214,7 @@ void JobBook::Close(TrackedJob& job, Tuner& tuner) {
     CHECK_EQ(tuner.lanes.erase(LaneOf(job.spec)), 1u) << "for " << job.spec.id;
     removed.lanes = -1;
   }
-  Count(removed, usage_);
-  Count(removed, tuner.usage);
+  CountFor(removed, tuner);
   job.byte_count = 0;
   job.lane = nullptr;
   for (const std::string& worker : job.spec.avoid_workers) {
@@ -212,8 +239,7 @@ void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& wor
   Close(job, tuner);
   job.byte_count = BytesOf(outcome);
   const Usage added{.results = 1, .result_bytes = job.byte_count};
-  Count(added, usage_);
-  Count(added, tuner.usage);
+  CountFor(added, tuner);
   job.state = TrackedJob::State::kDone;
   job.outcome = std::move(outcome);
   job.worker_id = worker_id;
@@ -236,8 +262,7 @@ void JobBook::Erase(TrackedJob& job, bool acknowledged) {
   Tuner& tuner = tuners_.at(job.tuner_id);
   if (job.state == TrackedJob::State::kDone) {
     const Usage removed{.results = -1, .result_bytes = -job.byte_count};
-    Count(removed, usage_);
-    Count(removed, tuner.usage);
+    CountFor(removed, tuner);
   } else {
     Close(job, tuner);
   }
@@ -249,7 +274,9 @@ void JobBook::Erase(TrackedJob& job, bool acknowledged) {
 void JobBook::EraseTuner(const std::string& tuner_id) {
   const auto tuner = tuners_.find(tuner_id);
   CHECK(tuner != tuners_.end() && tuner->second.jobs.empty()) << "for " << tuner_id;
+  Client& client = *tuner->second.client;
   tuners_.erase(tuner);
+  if (--client.tuner_count == 0) clients_.erase(std::string(client.key));
 }
 
 bool JobBook::IsAcknowledgedBy(const std::string& tuner_id, const std::string& job_id) const {

@@ -87,7 +87,7 @@ struct TrackedJob {
   };
 
   JobSpec spec;  // Its id and study alone, once it is done; as empty are the next two.
-  Line line;  // Where it waits; its avoided ones are those that lost it, too.
+  Line line;     // Where it waits; its avoided ones are those that lost it, too.
   Lane* lane = nullptr;
   int64_t byte_count = 0;  // Of the spec, then of the outcome.
   QueuedJob queued;
@@ -126,8 +126,17 @@ struct TrackedJob {
   int DeadCount() const;
 };
 
+// What has an address of its own: a host, or the users of a socket. Names of tuners are free.
+struct Client {
+  std::string key;
+  int64_t tuner_count = 0;
+  Usage usage;
+  QueueClient turn;
+};
+
 struct Tuner {
   std::string id;
+  Client* client = nullptr;
   int64_t session = 0;  // New each time that the tracker meets the tuner.
   absl::Time seen_at;
   std::map<uint64_t, TrackedJob*> jobs;    // All of them, by order.
@@ -141,25 +150,35 @@ class JobBook {
   struct Limits {
     // Of all. With so many results no job is taken; open ones may end.
     Usage all = {};
-    // What one tuner may always have, where there is room at all. Beyond it, no more than is left
-    // for others: see Excess.
+    // What one tuner, or one client, may always have, where there is room at all. Beyond it, no
+    // more than is left for others: see Excess.
     Usage share_min = {};
+    int64_t tuners = 0;
+    int64_t tuners_share_min = 0;
     int acknowledged = 0;  // Ids to remember, so that a late result is known to be needless.
   };
 
   explicit JobBook(const Limits& limits) : limits_(limits) {}
 
-  // Counts as a sign of life. Makes the tuner with session `new_session` if it is not known.
-  Tuner& Meet(absl::Time now, const std::string& tuner_id, int64_t new_session);
+  // Whether one more tuner, of this client, may be made.
+  bool HasRoomForTuner(const std::string& client) const;
+  // Counts as a sign of life. Makes the tuner, of this client and with session `new_session`, if it
+  // is not known.
+  Tuner& Meet(absl::Time now, const std::string& tuner_id, int64_t new_session,
+              const std::string& client);
   Tuner* FindTuner(const std::string& tuner_id);
   TrackedJob* Find(const std::string& job_id);
   const TrackedJob* Find(const std::string& job_id) const;
 
   // How many jobs have to go before these fit; 0: they fit. Known ids need no room. A tuner gets
   // no more than it leaves for the others together, so that one alone fills half, two a third each,
-  // and there is always room for who comes next. Source: Choudhury and Hahne, "Dynamic queue length
+  // and there is always room for who comes next. Nor do a client's tuners have more together than
+  // kClientShare times what they leave. Source: Choudhury and Hahne, "Dynamic queue length
   // thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998.
-  int64_t Excess(const std::string& tuner_id, const std::vector<JobSpec>& jobs) const;
+  int64_t Excess(const std::string& tuner_id, const std::string& client,
+                 const std::vector<JobSpec>& jobs) const;
+  // Several tuners of one host share as tuners do, up to seven eighths of all. Not tuned.
+  static constexpr int64_t kClientShare = 7;
   // `spec.id` is not known. The state is kQueued; the caller puts it somewhere.
   TrackedJob& Add(Tuner& tuner, JobSpec spec);
   // Its tuner submitted it again. If it is done its result gets a new number, so that it is new to
@@ -187,12 +206,14 @@ class JobBook {
  private:
   // Of what is not known yet.
   Usage Added(const Tuner* tuner, const std::vector<JobSpec>& jobs) const;
+  void CountFor(const Usage& more, Tuner& tuner);
   // The job is not open any more.
   void Close(TrackedJob& job, Tuner& tuner);
 
   Limits limits_;
   absl::node_hash_map<std::string, TrackedJob> jobs_;
   std::map<std::string, Tuner> tuners_;
+  std::map<std::string, Client> clients_;                       // Of the tuners.
   absl::flat_hash_map<std::string, std::string> acknowledged_;  // By job id, whose word it is.
   std::deque<std::string> acknowledged_order_;                  // Oldest first.
   std::map<std::string, std::map<std::string, int64_t>> doubts_;

@@ -106,10 +106,13 @@ bool JobQueues::MayServe(const Asker& asker, const Line& line, Queue& queue) {
 std::optional<QueuedJob> JobQueues::PopFor(const Asker& asker) {
   auto best = queues_.end();
   const auto rank = [](const Queue& queue) {
-    // Priority first. Within one the queue that was served longest ago: a slot that several kinds
-    // of jobs fit must not serve one of them only. 64 bits, since -INT32_MIN is none of 32.
+    // Priority first. Within one the client, and then the queue, that was served longest ago: a
+    // slot that several kinds of jobs fit must not serve one of them only. 64 bits, since
+    // -INT32_MIN is none of 32.
     const int64_t aged = queue.passed_over >= kPassedOverMax ? -queue.passed_over : 0;
-    return std::tuple(aged, -static_cast<int64_t>(queue.jobs.top_priority()), queue.served_at);
+    const QueueClient* const client = queue.jobs.top_client();
+    return std::tuple(aged, -static_cast<int64_t>(queue.jobs.top_priority()),
+                      client == nullptr ? 0 : client->served_at, queue.served_at);
   };
   served_.clear();
   for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
@@ -118,9 +121,15 @@ std::optional<QueuedJob> JobQueues::PopFor(const Asker& asker) {
     if (best == queues_.end() || rank(queue->second) < rank(best->second)) best = queue;
   }
   if (best == queues_.end()) return std::nullopt;
-  for (const Queues::iterator queue : served_) ++queue->second.passed_over;
   QueuedJob job = best->second.jobs.Pop();
+  // Lines of one priority take turns: were they to age by each other's jobs, a client with many
+  // would have as many turns.
+  for (const Queues::iterator queue : served_) {
+    const bool is_passed = queue != best && queue->second.jobs.top_priority() < job.priority;
+    queue->second.passed_over += is_passed ? 1 : 0;
+  }
   best->second.served_at = ++served_count_;
+  if (job.client != nullptr) job.client->served_at = served_count_;
   best->second.passed_over = 0;
   if (best->second.jobs.empty()) queues_.erase(best);
   --size_;

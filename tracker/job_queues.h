@@ -63,9 +63,9 @@ class JobQueues {
 
   void Push(const Line& line, const QueuedJob& job);
   bool Remove(const Line& line, const QueuedJob& job);
-  // The next job: of the highest priority; between lines of equal priority, of the one that was
-  // served longest ago. A line ages as a priority does (fair_queue.h). Nothing: no job that it
-  // could do.
+  // The next job: of the highest priority; between lines of equal priority, of the client that was
+  // served longest ago, and of its line that was. A line ages as a priority does (fair_queue.h).
+  // Nothing: no job that it could do.
   std::optional<QueuedJob> PopFor(const Asker& asker);
 
   int64_t size() const { return size_; }
@@ -74,8 +74,9 @@ class JobQueues {
   struct Queue {
     FairQueue jobs;
     uint64_t served_at = 0;  // By the count of all that were served.
-    int passed_over = 0;     // By slots that it fits, since it was served.
-    int64_t asked_at = -1;   // The version of the farm at which `has_other` was so.
+    int passed_over =
+        0;  // By jobs of a higher priority to slots that it fits, since it was served.
+    int64_t asked_at = -1;  // The version of the farm at which `has_other` was so.
     bool has_other = false;
   };
   using Queues = std::map<Line, Queue>;

@@ -1,5 +1,6 @@
 #include "tracker/job_queues.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -124,6 +125,22 @@ TEST(JobQueuesTest, ALineIsAskedAboutOnceAVersionOfTheFarm) {
                    .has_other = [&](const Line&) { return ++asked_count > 0; }});
   }
   EXPECT_EQ(asked_count, 2);
+}
+
+TEST(JobQueuesTest, ClientWithManyLinesHasOneShare) {
+  JobQueues queues(/*quantum=*/1);
+  QueueClient crowd, alone;
+  for (uint64_t i = 1; i <= 20; ++i) {
+    QueuedJob job = Job(i, "c");
+    job.client = &crowd;
+    queues.Push({.demands = Runs(""), .avoided = {absl::StrCat("other", i)}}, job);
+    job = Job(100 + i, "a");
+    job.client = &alone;
+    queues.Push(Waiting(""), job);
+  }
+  std::string served;
+  for (int i = 0; i < 12; ++i) served += PopFor(queues)->id;
+  EXPECT_GE(std::count(served.begin(), served.end(), 'a'), 5) << served;
 }
 
 // 64 of them used to hide all others.

@@ -17,11 +17,6 @@ namespace {
 // for minutes. Not tuned.
 constexpr absl::Duration kRetryAfterMin = absl::Milliseconds(100);
 constexpr absl::Duration kRetryAfterMax = absl::Seconds(2);
-// What one call brings at most (tracker_messages.h, proto/rpc.h), so that nobody who has little
-// here is turned away for what others have. Lanes: of a study that builds, runs and confirms on a
-// few devices.
-constexpr Usage kShareMin = {
-    .jobs = 1024, .bytes = 8 << 20, .results = 1024, .result_bytes = 8 << 20, .lanes = 32};
 // Only a hint of where to look, so it may be forgotten; this bounds it.
 constexpr size_t kMaybeOrphansMax = 1 << 18;
 
@@ -36,7 +31,13 @@ TrackerCore::TrackerCore(const TrackerOptions& options, absl::Time now)
                      .results = options.results_max,
                      .result_bytes = options.result_bytes_max,
                      .lanes = options.lanes_max},
-             .share_min = kShareMin,
+             .share_min = {.jobs = options.share_jobs_min,
+                           .bytes = options.share_bytes_min,
+                           .results = options.share_jobs_min,
+                           .result_bytes = options.share_bytes_min,
+                           .lanes = options.share_lanes_min},
+             .tuners = options.tuners_max,
+             .tuners_share_min = options.share_tuners_min,
              .acknowledged = options.acknowledged_memory}),
       queues_(options.queue_quantum) {
   CHECK_GT(options.first_epoch, 0);
@@ -55,13 +56,12 @@ absl::Status TrackerCore::FullError(int64_t excess) {
 }
 
 absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& tuner_id,
-                                            std::vector<JobSpec> jobs, bool resubmission) {
+                                            std::vector<JobSpec> jobs, bool resubmission,
+                                            const std::string& client) {
   const bool is_known = book_.FindTuner(tuner_id) != nullptr;
   // Refused before anything is changed: a call that is refused must leave nothing behind, since the
   // tuner sends the same jobs again.
-  if (!is_known && book_.tuners().size() >= static_cast<size_t>(options_.tuners_max)) {
-    return FullError(1);
-  }
+  if (!is_known && !book_.HasRoomForTuner(client)) return FullError(1);
   for (const JobSpec& spec : jobs) {
     const TrackedJob* known = book_.Find(spec.id);
     if (known == nullptr || known->tuner_id == tuner_id) continue;
@@ -69,8 +69,9 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
     return absl::PermissionDeniedError(absl::StrFormat(
         "job %s is another tuner's; give each tuner's jobs ids of their own", spec.id));
   }
-  if (const int64_t excess = book_.Excess(tuner_id, jobs); excess > 0) return FullError(excess);
-  Tuner& tuner = book_.Meet(now, tuner_id, is_known ? 0 : NewEpoch());
+  if (const int64_t excess = book_.Excess(tuner_id, client, jobs); excess > 0)
+    return FullError(excess);
+  Tuner& tuner = book_.Meet(now, tuner_id, is_known ? 0 : NewEpoch(), client);
   for (JobSpec& spec : jobs) {
     // At least once, by design: after a lost answer or a restart the tuner sends all that is open.
     // What is known keeps its place, its worker and its losses.
@@ -173,7 +174,7 @@ void TrackerCore::Fetch(absl::Time now, WorkerState& worker, int slot_index, Tra
 
 Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   const bool is_known = book_.FindTuner(request.tuner_id) != nullptr;
-  Tuner& tuner = book_.Meet(now, request.tuner_id, is_known ? 0 : NewEpoch());
+  Tuner& tuner = book_.Meet(now, request.tuner_id, is_known ? 0 : NewEpoch(), request.client);
   // First, as it makes room, and so that no result goes out again that this very call says is safe.
   std::set<std::string> workers;
   for (const std::string& job_id : request.acknowledged) Acknowledge(tuner, job_id, workers);

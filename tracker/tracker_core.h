@@ -36,12 +36,14 @@ class TrackerCore {
 
   // ---- Tuners ----
 
+  // `client`: what has an address of its own, which names of tuners have not. Clients share first.
   // Takes all of the jobs or none; an id that is known already is left as it is. Returns the
   // tuner's session. `resubmission`: they may have been submitted to a tracker before this one.
   // RESOURCE_EXHAUSTED: full; GetRetryAfter of the status says when to try again.
   // PERMISSION_DENIED: an id is of another tuner's job.
   absl::StatusOr<int64_t> Submit(absl::Time now, const std::string& tuner_id,
-                                 std::vector<JobSpec> jobs, bool resubmission);
+                                 std::vector<JobSpec> jobs, bool resubmission,
+                                 const std::string& client = "");
   // Acknowledges, and returns the results that the tuner has not seen. `urgent` false: there is
   // nothing to say, so the call may hang until TakeReadyTuners names this tuner.
   Collected Collect(absl::Time now, const CollectRequest& request);
@@ -53,6 +55,7 @@ class TrackerCore {
   // False: its next call meets it anew.
   bool KnowsTuner(const std::string& tuner_id) const { return book_.tuners().contains(tuner_id); }
   size_t tuner_count() const { return book_.tuners().size(); }
+  bool HasRoomForTuner(const std::string& client) const { return book_.HasRoomForTuner(client); }
 
   // ---- Workers ----
 

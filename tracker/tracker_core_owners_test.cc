@@ -1,9 +1,11 @@
 // A tuner touches its own jobs only. That it is the tuner which it says is the service's to see to
 // (identities.h).
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -62,6 +64,41 @@ TEST_F(OwnersTest, AStrangersWordKeepsNoJobOut) {
   Collect({"mine"});
   Submit({RunSpec("mine")});
   EXPECT_FALSE(Idle("v").has_value());
+}
+
+// Names are free: 50 of them used to have 50 shares.
+TEST_F(OwnersTest, ManyNamesOfOneClientAreOneShare) {
+  TrackerOptions options{
+      .jobs_max = 80, .share_jobs_min = 1, .share_tuners_min = 60, .queue_quantum = 1};
+  Restart(options);
+  int64_t taken = 0;
+  for (int i = 0; i < 5000; ++i) {
+    JobSpec job = RunSpec(absl::StrCat("crowd", i));
+    job.study = absl::StrCat("study", i % 50);
+    taken += core_->Submit(now_, absl::StrCat("crowd", i % 50), {job}, false, "crowd").ok() ? 1 : 0;
+  }
+  EXPECT_EQ(taken, 70) << "seven times what it leaves";
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(core_->Submit(now_, "alone", {RunSpec(absl::StrCat("alone", i))}, false, "host"),
+                IsOk());
+  }
+  std::string who;
+  for (int i = 0; i < 8; ++i) {
+    const Lease lease = *Idle(absl::StrCat("w", i));
+    who += lease.job_id[0];
+  }
+  EXPECT_EQ(std::count(who.begin(), who.end(), 'a'), 4) << who;
+}
+
+TEST_F(OwnersTest, ManyNamesOfOneClientLeavePlacesForOthers) {
+  Restart({.share_tuners_min = 2, .tuners_max = 16});
+  int64_t known = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::string tuner = absl::StrCat("crowd", i);
+    known += core_->Submit(now_, tuner, {RunSpec(tuner)}, false, "crowd").ok() ? 1 : 0;
+  }
+  EXPECT_EQ(known, 14);
+  EXPECT_THAT(core_->Submit(now_, "alone", {RunSpec("job")}, false, "host"), IsOk());
 }
 
 TEST_F(OwnersTest, ACancelledStudyIsTheCallersOwn) {

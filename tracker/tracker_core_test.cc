@@ -632,7 +632,7 @@ TEST_F(TrackerCoreTest, OneTunerDoesNotFillTheTrackerForOthers) {
     for (int i = 0; i < count; ++i) {
       jobs.push_back(RunSpec(tuner + "/" + std::to_string(++number)));
     }
-    return core_->Submit(now_, tuner, std::move(jobs), false).status();
+    return core_->Submit(now_, tuner, std::move(jobs), false, /*client=*/tuner).status();
   };
   int64_t taken = 0;
   while (submit("greedy", 500).ok()) taken += 500;

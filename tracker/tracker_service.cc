@@ -16,6 +16,7 @@
 #include "base/entropy.h"
 #include "base/secret.h"
 #include "base/status_macros.h"
+#include "proto/accept_core.h"
 #include "proto/artifact_codec.h"
 #include "proto/rpc.h"
 #include "proto/rpc_server.h"
@@ -274,8 +275,9 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
   if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok())
     return FinishNow(context, fit);
   // Before the lock, as in Synchronize.
-  const absl::StatusOr<CollectRequest> parsed = FromProto(*request);
+  absl::StatusOr<CollectRequest> parsed = FromProto(*request);
   if (!parsed.ok()) return FinishNow(context, parsed.status());
+  parsed->client = ClientKey(context->peer());
   const absl::Duration wait =
       // The wish of a client, bounded: a call that hangs for ever holds memory for ever.
       std::clamp(absl::Nanoseconds(request->wait_ns()), absl::ZeroDuration(), options_.hang_max);
@@ -292,10 +294,9 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
     return call;
   }
   // As Submit does: ids cost a caller nothing, and each is remembered for a minute.
-  if (!core_.KnowsTuner(parsed->tuner_id) &&
-      core_.tuner_count() >= static_cast<size_t>(options_.core.tuners_max)) {
+  if (!core_.KnowsTuner(parsed->tuner_id) && !core_.HasRoomForTuner(parsed->client)) {
     answers.Add(call, grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                                   absl::StrCat("the tracker has ", options_.core.tuners_max,
+                                   absl::StrCat("the tracker has ", core_.tuner_count(),
                                                 " tuners already; try again in a minute")));
     return call;
   }
@@ -430,7 +431,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerC
       session = own;
     } else {
       const bool was_known = core_.KnowsTuner(request->tuner_id());
-      session = core_.Submit(Now(), request->tuner_id(), *std::move(jobs), request->resubmission());
+      session = core_.Submit(Now(), request->tuner_id(), *std::move(jobs), request->resubmission(),
+                             ClientKey(context->peer()));
       Remember(request->tuner_id(), request->tuner_secret(), was_known);
     }
     AnswerReady(answers);

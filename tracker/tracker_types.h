@@ -75,6 +75,15 @@ struct TrackerOptions {
   int64_t result_bytes_max = 512 << 20;
   // Different lines that open jobs wait in (LaneKey): every look for a job goes through them.
   int64_t lanes_max = 1024;
+  // What one tuner, or one client, may have of these, however little it leaves: jobs and results,
+  // the bytes of each, lanes, tuners. The first two are what one call brings at most
+  // (tracker_messages.h, proto/rpc.h), so that nobody who has little here is turned away for what
+  // others have. Lanes: of a study that builds, runs and confirms on a few devices. Tuners: not
+  // tuned.
+  int64_t share_jobs_min = 1024;
+  int64_t share_bytes_min = 8 << 20;
+  int64_t share_lanes_min = 32;
+  int64_t share_tuners_min = 64;
   int acknowledged_memory = 1 << 16;  // Ids.
   int workers_max = 4096;
   int tuners_max = 4096;
@@ -91,6 +100,7 @@ struct TrackerOptions {
 
 struct CollectRequest {
   std::string tuner_id = "";
+  std::string client = "";  // As of TrackerCore::Submit.
   std::vector<std::string> acknowledged = {};
   std::vector<int64_t> unwanted = {};  // Numbers of results, of `session`.
   int64_t seen_number = 0;             // Of `session`.

@@ -76,7 +76,8 @@ TrackerOptions SuspectTracker::Spoil(TrackerOptions options, Bug bug) {
 }
 
 absl::StatusOr<int64_t> SuspectTracker::Submit(absl::Time now, const std::string& tuner_id,
-                                               std::vector<JobSpec> jobs, bool resubmission) {
+                                               std::vector<JobSpec> jobs, bool resubmission,
+                                               const std::string& client) {
   for (JobSpec& job : jobs) {
     if (first_study_.empty()) first_study_ = job.study;
     if (bug_ == Bug::kOneStudyGetsAll && job.study == first_study_) job.priority += 100;
@@ -87,7 +88,7 @@ absl::StatusOr<int64_t> SuspectTracker::Submit(absl::Time now, const std::string
   // Of a job from before the core cannot know who had it.
   const bool is_from_before =
       resubmission || (bug_ == Bug::kAnyLeaseBelieved && now >= recovered_at_);
-  return core_.Submit(now, tuner_id, std::move(jobs), is_from_before);
+  return core_.Submit(now, tuner_id, std::move(jobs), is_from_before, client);
 }
 
 Collected SuspectTracker::Collect(absl::Time now, CollectRequest request) {
@@ -102,6 +103,7 @@ Collected SuspectTracker::Collect(absl::Time now, CollectRequest request) {
   }
   if (bug_ == Bug::kForgottenWhenSent && !ids.empty()) {
     core_.Collect(now, {.tuner_id = request.tuner_id,
+                        .client = request.client,
                         .acknowledged = ids,
                         .seen_number = request.seen_number,
                         .session = request.session});

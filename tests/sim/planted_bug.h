@@ -78,7 +78,8 @@ class SuspectTracker {
   SuspectTracker(TrackerOptions options, absl::Time now, Bug bug);
 
   absl::StatusOr<int64_t> Submit(absl::Time now, const std::string& tuner_id,
-                                 std::vector<JobSpec> jobs, bool resubmission);
+                                 std::vector<JobSpec> jobs, bool resubmission,
+                                 const std::string& client);
   Collected Collect(absl::Time now, CollectRequest request);
   int64_t Cancel(absl::Time now, const std::string& tuner_id, const std::vector<std::string>& ids,
                  const std::string& study);

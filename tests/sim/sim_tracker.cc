@@ -13,6 +13,11 @@ constexpr absl::Duration kHang = absl::Seconds(5);
 constexpr int64_t kEpochsPerLife = 1'000'000;
 constexpr int64_t kArtifactBytesMax = 64 << 10;
 
+CollectRequest WithClient(CollectRequest request) {
+  request.client = TrackerModel::ClientOf(request.tuner_id);
+  return request;
+}
+
 }  // namespace
 
 SimTracker::SimTracker(EventLoop* loop, Verdict* verdict, TrackerModel* model,
@@ -85,7 +90,8 @@ void SimTracker::AnswerWorker(const std::string& id) {
 absl::StatusOr<int64_t> SimTracker::Submit(const std::string& tuner_id,
                                            const std::vector<JobSpec>& jobs, bool resubmission) {
   if (!is_alive()) return absl::UnavailableError("no tracker");
-  const absl::StatusOr<int64_t> session = core_->Submit(loop_->now(), tuner_id, jobs, resubmission);
+  const absl::StatusOr<int64_t> session =
+      core_->Submit(loop_->now(), tuner_id, jobs, resubmission, TrackerModel::ClientOf(tuner_id));
   model_->Submitted(loop_->now(), tuner_id, jobs, resubmission, session);
   After();
   return session;
@@ -94,7 +100,7 @@ absl::StatusOr<int64_t> SimTracker::Submit(const std::string& tuner_id,
 void SimTracker::Collect(const CollectRequest& request, CollectReply reply) {
   if (!is_alive()) return reply(absl::UnavailableError("no tracker"));
   model_->Collecting(loop_->now(), request);
-  const Collected collected = core_->Collect(loop_->now(), request);
+  const Collected collected = core_->Collect(loop_->now(), WithClient(request));
   model_->WasCollected(request, collected);
   if (const auto old = tuner_calls_.find(request.tuner_id); old != tuner_calls_.end()) {
     old->second.reply(absl::AbortedError("a newer call came"));
@@ -120,7 +126,7 @@ void SimTracker::AnswerTuner(const std::string& id) {
   // What it acknowledges was taken when it came.
   CollectRequest request = call.mapped().request;
   model_->Collecting(loop_->now(), request);
-  const Collected collected = core_->Collect(loop_->now(), request);
+  const Collected collected = core_->Collect(loop_->now(), WithClient(request));
   model_->WasCollected(request, collected);
   call.mapped().reply(collected);
 }

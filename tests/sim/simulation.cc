@@ -75,6 +75,12 @@ void ChooseLimits(Rng& rng, Cast& cast) {
   if (rng.Below(3) == 0) options.result_bytes_max = rng.Between(400, 1000);
   if (rng.Below(3) == 0) cast.client.batch_bytes_max = static_cast<size_t>(rng.Between(20, 400));
   if (rng.Below(4) == 0) options.lanes_max = rng.Between(2, 8);
+  // As low as the largest job and result.
+  if (rng.Below(2) == 0) {
+    options.share_jobs_min = rng.Between(1, 4);
+    options.share_bytes_min = 800;
+    options.share_lanes_min = rng.Between(1, 2);
+  }
 }
 
 Cast CastOf(uint64_t seed) {

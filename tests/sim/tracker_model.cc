@@ -50,7 +50,8 @@ void TrackerModel::Start(absl::Time now, const TrackerOptions& options) {
   fetched_since_.clear();
   passed_over_.clear();
   starved_.clear();
-  starved_lines_.clear();
+  below_.clear();
+  beside_.clear();
   ResetShares();
 }
 

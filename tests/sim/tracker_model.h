@@ -36,6 +36,12 @@ class TrackerModel {
   TrackerModel(Verdict* verdict, bool strictly_fair)
       : verdict_(verdict), strictly_fair_(strictly_fair) {}
 
+  // Whose a tuner is: two share a host, and rogues have one of their own.
+  static std::string ClientOf(const std::string& tuner) {
+    const char last = tuner.back();
+    return tuner.starts_with("rogue") ? "rogue" : (last - '0') % 2 == 0 ? "host0" : "host1";
+  }
+
   // A tracker begins, and knows nothing of what the one before it knew.
   void Start(absl::Time now, const TrackerOptions& options);
 
@@ -237,6 +243,9 @@ class TrackerModel {
   void CheckPriority(const std::string& text, const Job& job);
   void ForgetFed();
   void CheckFairness(const Job& job);
+  // `own` and others of one kind: that of the job that goes, and those of jobs that wait beside it.
+  void CheckShare(const Line& line, const std::string& kind, const std::string& own, int32_t cost,
+                  const std::set<std::string>& waiting);
   // `present`: the jobs that slots have after this event.
   void CheckGivenUp(const TrackerView& view, const std::set<std::string>& present);
   // Those that may have been given up by now: `count` of them were, or more.
@@ -292,11 +301,19 @@ class TrackerModel {
   // By line and priority: jobs of others since its last one.
   std::map<Line, std::map<int32_t, int>> passed_over_;  // At most so many.
   std::map<Line, std::map<int32_t, Starved>> starved_;  // At least.
-  // Of lines with jobs that wait: jobs of others that went to slots which may have theirs.
-  std::map<Line, Starved> starved_lines_;
-  // By line and pair of studies: what the first has got more than the second, since both have
-  // had jobs waiting.
-  std::map<std::pair<Line, std::pair<std::string, std::string>>, int64_t> shares_;
+  // Of lines with jobs that wait: jobs of others that went to slots which may have theirs, of a
+  // higher priority than any of these, and of no higher one.
+  std::map<Line, Starved> below_, beside_;
+  // By line and pair of clients, or of a client's studies: what the first has got more than the
+  // second, since both have had jobs waiting.
+  struct Pair {
+    Line line;
+    std::string kind;  // The client, of studies; empty: of clients.
+    std::string first, second;
+
+    auto operator<=>(const Pair&) const = default;
+  };
+  std::map<Pair, int64_t> shares_;
   // Over all lives.
   std::map<int64_t, Grant> grants_;  // By epoch.
   std::set<std::pair<std::string, int64_t>> all_sessions_;

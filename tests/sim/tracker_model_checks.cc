@@ -8,6 +8,8 @@
 namespace burnish::sim {
 namespace {
 
+// ClientOf.
+constexpr int kClients = 3;
 // Of eight jobs in a row.
 constexpr int kTurnsByPriority = 7;
 
@@ -431,23 +433,29 @@ void TrackerModel::CheckOrder(const std::string& text, const Job& job) {
 // Whatever waits for other slots, and however much of it, is in nobody's way.
 void TrackerModel::CheckLines(const TrackerView& view, const Holding& holding, const Job& job) {
   const SlotInfo& slot = workers_[holding.worker].slots[holding.slot].last.info;
-  std::set<Line> waiting, open;
+  std::map<Line, int32_t> waiting;  // The highest priority of each.
+  std::set<Line> open;
   for (const auto& [id, other] : jobs_) {
     if (other.done || !Serves(slot, other.spec)) continue;
     open.insert(LineOf(other));
     if (&other == &job || !IsWaiting(other)) continue;
     if (IsAvoided(other, holding.worker) && HasUntriedWorker(view, other)) continue;
-    waiting.insert(LineOf(other));
+    int32_t& top = waiting.try_emplace(LineOf(other), other.spec.priority).first->second;
+    top = std::max(top, other.spec.priority);
   }
-  for (const Line& line : waiting) {
+  for (const auto& [line, top] : waiting) {
     if (line == LineOf(job)) continue;
-    Starved& starved = starved_lines_[line];
+    const bool is_below = top < job.spec.priority;
+    Starved& starved = (is_below ? below_ : beside_)[line];
     starved.bands_max = std::max(starved.bands_max, static_cast<int>(open.size()));
-    if (++starved.passed_over > kTurnsByPriority + starved.bands_max) {
+    // As many lines may be owed a turn before it; and each client has as many as all of another's.
+    const int bound = is_below ? kTurnsByPriority + 1 : kClients * (starved.bands_max + 1);
+    if (++starved.passed_over > bound) {
       Fail("every line has its turns", absl::StrCat(TextOf(holding.lease), " before another line"));
     }
   }
-  starved_lines_.erase(LineOf(job));
+  below_.erase(LineOf(job));
+  beside_.erase(LineOf(job));
 }
 
 void TrackerModel::CheckPriority(const std::string& text, const Job& job) {
@@ -487,7 +495,8 @@ void TrackerModel::ForgetFed() {
   for (const auto& [id, job] : jobs_) {
     if (IsWaiting(job)) waiting[LineOf(job)].insert(job.spec.priority);
   }
-  std::erase_if(starved_lines_, [&](const auto& line) { return !waiting.contains(line.first); });
+  std::erase_if(below_, [&](const auto& line) { return !waiting.contains(line.first); });
+  std::erase_if(beside_, [&](const auto& line) { return !waiting.contains(line.first); });
   for (auto& [line, starved] : starved_) {
     std::erase_if(starved, [&](const auto& band) { return !waiting[line].contains(band.first); });
   }
@@ -495,31 +504,35 @@ void TrackerModel::ForgetFed() {
 
 void TrackerModel::CheckFairness(const Job& job) {
   const Line line = LineOf(job);
-  std::set<std::string> waiting;
+  const std::string client = ClientOf(job.tuner);
+  std::set<std::string> clients, studies;
   for (const auto& [id, other] : jobs_) {
-    if (&other != &job && IsWaiting(other) && LineOf(other) == line) {
-      waiting.insert(other.spec.study);
-    }
+    if (&other == &job || !IsWaiting(other) || LineOf(other) != line) continue;
+    clients.insert(ClientOf(other.tuner));
+    if (ClientOf(other.tuner) == client) studies.insert(other.spec.study);
   }
+  CheckShare(line, "", client, job.spec.cost, clients);
+  CheckShare(line, client, job.spec.study, job.spec.cost, studies);
+}
+
+void TrackerModel::CheckShare(const Line& line, const std::string& kind, const std::string& own,
+                              int32_t cost, const std::set<std::string>& waiting) {
   // Both must wait before and after, else the one without jobs would be owed for nothing.
   std::erase_if(shares_, [&](const auto& share) {
-    const auto& [studies_of, difference] = share;
-    return studies_of.first == line && (!waiting.contains(studies_of.second.first) ||
-                                        !waiting.contains(studies_of.second.second));
+    const Pair& pair = share.first;
+    return pair.line == line && pair.kind == kind &&
+           (!waiting.contains(pair.first) || !waiting.contains(pair.second));
   });
-  const std::string& study = job.spec.study;
-  if (!waiting.contains(study)) return;
+  if (!waiting.contains(own)) return;
   // FairQueue: quantum + 2 * the highest cost of a job.
   const int64_t bound = options_.queue_quantum + 2 * 4;
   for (const std::string& other : waiting) {
-    if (other == study) continue;
-    const bool is_first = study < other;
-    int64_t& difference =
-        shares_[{line, is_first ? std::pair(study, other) : std::pair(other, study)}];
-    difference += is_first ? job.spec.cost : -job.spec.cost;
+    if (other == own) continue;
+    int64_t& difference = shares_[{line, kind, std::min(own, other), std::max(own, other)}];
+    difference += own < other ? cost : -cost;
     if (std::abs(difference) > bound) {
-      Fail("studies share evenly",
-           absl::StrCat(study, " is ahead of ", other, " by ", std::abs(difference)));
+      Fail(kind.empty() ? "clients share evenly" : "studies share evenly",
+           absl::StrCat(own, " is ahead of ", other, " by ", std::abs(difference)));
     }
   }
 }

@@ -1,5 +1,6 @@
 // What a tracker says, by the word of the model: to tuners, to workers, and to people.
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 #include <tuple>
@@ -82,10 +83,22 @@ void TrackerModel::CheckAdmission(const std::string& tuner, const std::vector<Jo
     }
   }
   if (AnyUnsure()) return;  // Nobody knows how much room there is.
-  int64_t new_count = 0, open_count = 0, bytes = 0, done_count = 0, outcome_bytes = 0;
+  // In the order of `limits` below.
+  using Room = std::array<int64_t, 5>;
+  int64_t new_count = 0, open_count = 0, done_count = 0;
+  Room all{}, of_tuner{}, of_client{};
   std::set<std::tuple<std::string, Line, std::string, int32_t>> lanes;
-  const auto add_lane = [&](const std::string& owner, const JobSpec& spec) {
-    lanes.insert({owner, LineOf({.spec = spec}), spec.study, spec.priority});
+  const auto add = [&](const std::string& owner, const Room& room) {
+    for (size_t i = 0; i < room.size(); ++i) {
+      all[i] += room[i];
+      of_tuner[i] += owner == tuner ? room[i] : 0;
+      of_client[i] += ClientOf(owner) == ClientOf(tuner) ? room[i] : 0;
+    }
+  };
+  const auto add_open = [&](const std::string& owner, const JobSpec& spec) {
+    const bool is_new =
+        lanes.insert({owner, LineOf({.spec = spec}), spec.study, spec.priority}).second;
+    add(owner, {1, BytesOf(spec), 0, 0, is_new ? 1 : 0});
   };
   bool is_anothers = false;
   for (const JobSpec& spec : jobs) {
@@ -95,20 +108,27 @@ void TrackerModel::CheckAdmission(const std::string& tuner, const std::vector<Jo
       continue;
     }
     ++new_count;
-    bytes += BytesOf(spec);
-    add_lane(tuner, spec);
+    add_open(tuner, spec);
   }
   for (const auto& [id, job] : jobs_) {
     ++(job.done ? done_count : open_count);
-    (job.done ? outcome_bytes : bytes) += job.done ? BytesOf(job.outcome) : BytesOf(job.spec);
-    if (!job.done) add_lane(job.tuner, job.spec);
+    job.done ? add(job.tuner, {0, 0, 1, BytesOf(job.outcome), 0}) : add_open(job.tuner, job.spec);
   }
-  // Nobody here has more than any tuner may have (kShareMin): what all have is what counts.
-  const bool is_full =
-      new_count > 0 &&
-      (open_count + new_count > options_.jobs_max || bytes > options_.job_bytes_max ||
-       done_count >= options_.results_max || outcome_bytes >= options_.result_bytes_max ||
-       static_cast<int64_t>(lanes.size()) > options_.lanes_max);
+  // One result more than there is: what is open will end.
+  ++all[2];
+  ++all[3];
+  const Room limits = {options_.jobs_max, options_.job_bytes_max, options_.results_max,
+                       options_.result_bytes_max, options_.lanes_max};
+  const Room shares = {options_.share_jobs_min, options_.share_bytes_min, options_.share_jobs_min,
+                       options_.share_bytes_min, options_.share_lanes_min};
+  bool is_full = false;
+  for (size_t i = 0; i < limits.size(); ++i) {
+    const int64_t left = limits[i] - all[i];
+    // A tuner has no more than it leaves, a client no more than seven times as much.
+    is_full |= left < 0 || of_tuner[i] > std::max(shares[i], left) ||
+               of_client[i] > std::max(shares[i], 7 * left);
+  }
+  is_full &= new_count > 0;
   const bool is_one_too_many =
       !tuners_.contains(tuner) && tuners_.size() >= static_cast<size_t>(options_.tuners_max);
   const absl::StatusCode want = is_one_too_many ? absl::StatusCode::kResourceExhausted
