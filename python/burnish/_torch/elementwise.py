@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy
 import torch
 
 from .builder import GraphBuilder, Operand, Tensor
@@ -250,7 +251,8 @@ def softplus(g: GraphBuilder, node: torch.fx.Node, self: Tensor, beta: float,
 
 @register_converter("aten._prelu_kernel.default")
 def prelu(g: GraphBuilder, node: torch.fx.Node, self: Tensor, weight: Tensor) -> Tensor:
-    return g.op("prelu", self, weight)
+    """As PyTorch has it: of 0 the product, too, which is NaN where the weight is infinite."""
+    return g.where(g.compare("greater", self, 0.0), self, g.mul(weight, self))
 
 
 @register_converter("aten.hardtanh.default")
@@ -264,9 +266,11 @@ def _clipped(g: GraphBuilder, x: Tensor, low: float | None, high: float | None) 
         bounds = {"min": low, "max": high}
         return g.op("clip", x, **{name: float(bound) for name, bound in bounds.items()
                                   if bound is not None})
-    # As constants: an attribute is a floating-point number, which does not hold every integer.
-    x = x if low is None else g.binary("max", x, low)
-    return x if high is None else g.binary("min", x, high)
+    # As constants: an attribute is a floating-point number, which does not hold every integer. A bound that the type does
+    # not hold is none: PyTorch refuses those that would leave nothing.
+    of_type = numpy.iinfo(x.dtype)
+    x = x if low is None or low < of_type.min else g.binary("max", x, low)
+    return x if high is None or high > of_type.max else g.binary("min", x, high)
 
 
 @register_converter("aten.clamp.default", "aten.clamp_min.default", "aten.clamp_max.default")

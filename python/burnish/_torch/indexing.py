@@ -15,7 +15,7 @@ import torch
 
 from .builder import GraphBuilder, Operand, Tensor
 from .registry import Unsupported, register_converter
-from .types import element_type, shape_of
+from .types import element_type, results_read, shape_of
 
 _NONE, _MEAN = 0, 1  # Reductions of losses, as ATen numbers them (at::Reduction).
 
@@ -52,8 +52,11 @@ def nll_loss(g: GraphBuilder, node: torch.fx.Node, self: Tensor, target: Tensor,
     at = g.from_start(g.reshape(classes, shape))
     zero = g.number(0.0, self.dtype)
     picked = g.op("neg", g.reshape(g.op("gather_elements", self, at, shape=shape, axis=axis), target.shape))
-    weights = g.expand(g.number(1.0, self.dtype), target.shape) if weight is None else g.gather(
-        weight, g.from_start(classes), 0)
+    if weight is not None or results_read(node) == {1}:  # Who reads the weight alone has its targets checked, too.
+        each = g.filled(self.shape[axis:axis + 1], 1.0, self.dtype) if weight is None else weight
+        weights = g.gather(each, g.from_start(classes), 0)
+    else:
+        weights = g.expand(g.number(1.0, self.dtype), target.shape)
     weights = g.where(counts, weights, zero)
     losses = g.where(counts, picked if weight is None else g.mul(picked, weights), zero)
     if reduction == _NONE:

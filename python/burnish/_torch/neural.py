@@ -253,8 +253,9 @@ def _lengths(g: GraphBuilder, difference: Tensor, p: float) -> Tensor:
     if p == math.inf:
         return g.reduce("reduce_max", size, [-1])
     if p == 0:
-        unequal = g.logical_not(g.compare("equal", size, 0.0))
-        return g.reduce("reduce_sum", g.cast(unequal, size.dtype), [-1])
+        unequal = g.where(g.op("is_nan", size, dtype="bool"), size,
+                          g.cast(g.logical_not(g.compare("equal", size, 0.0)), size.dtype))
+        return g.reduce("reduce_sum", unequal, [-1])
     if p == 1:
         return g.reduce("reduce_sum", size, [-1])
     total = g.reduce("reduce_sum", g.op("pow", size, g.number(float(p), size.dtype)), [-1])
@@ -265,7 +266,10 @@ def _lengths(g: GraphBuilder, difference: Tensor, p: float) -> Tensor:
 def cdist(g: GraphBuilder, node: torch.fx.Node, x1: Tensor, x2: Tensor, p: float,
           **ignored: Any) -> Tensor:
     rows = g.reshape(x1, (*x1.shape[:-1], 1, x1.shape[-1]))
-    return _lengths(g, g.sub(rows, g.reshape(x2, (*x2.shape[:-2], 1, *x2.shape[-2:]))), p)
+    difference = g.sub(rows, g.reshape(x2, (*x2.shape[:-2], 1, *x2.shape[-2:])))
+    if p == math.inf:  # PyTorch's greatest distance passes NaN over here, and not in `pdist`.
+        difference = g.where(g.op("is_nan", difference, dtype="bool"), g.number(0.0, difference.dtype), difference)
+    return _lengths(g, difference, p)
 
 
 @register_converter("aten._pdist_forward.default")
