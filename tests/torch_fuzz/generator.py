@@ -5,7 +5,8 @@ import math
 import random
 
 import rows
-import rows_of_tensors  # noqa: F401  Its rows.
+import rows_of_networks  # noqa: F401  Its rows.
+import rows_of_tensors  # noqa: F401
 from program import Input, Program, Ref, Step, Unfit, apply, refs, renumbered
 
 ELEMENTS_MAX = 200
