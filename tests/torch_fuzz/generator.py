@@ -3,6 +3,7 @@
 import copy
 import math
 import random
+import re
 
 import rows
 import rows_of_networks  # noqa: F401  Its rows.
@@ -16,7 +17,8 @@ STEPS_MAX = 8
 WALKED = ("float32", "int64", "bfloat16", "uint8")
 BY_INDEX_SHARE = 0.2  # Of steps: what they refuse is asked, too.
 BAD_MAX = 3  # Calls of one program whose index is out of bounds.
-SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.5, 3.5, math.inf, -math.inf, math.nan, 1e4, -1e4)
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.5, 3.5, math.inf, -math.inf, math.nan, 1e4, -1e4,
+           1e-40, 3e-7)  # Denormal in float32 and bfloat16, in float16.
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
@@ -26,7 +28,8 @@ class Maker:
     def __init__(self, seed, dynamic):
         self.rng, self.dynamic = random.Random(seed), dynamic
         self.inputs, self.steps, self.lanes, self.bad = [], [], [[], [], []], []
-        self._indices = frozenset()  # Numbers of values that are nothing else.
+        self._apart = frozenset()  # Numbers of values that are indices, or that nothing may read.
+        self._name = ""  # Of the row.
         self.special = self.chance(0.5)
         self.zeros = not dynamic and self.chance(0.05)
         self.base = self.rng.choices(rows.ALL, (40, 8, 5, 5, 8, 6, 3, 3, 3, 4))[0]
@@ -76,12 +79,18 @@ class Maker:
         return str(self.value(ref).dtype).removeprefix("torch.")
 
     def dim(self, ref):
-        rank = len(self.shape(ref))
+        """Of a scalar 0 or -1, as PyTorch has it."""
+        rank = max(1, len(self.shape(ref)))
         return self.rng.randrange(rank) - (rank if self.chance(0.3) else 0)
 
     def dims(self, ref):
-        rank = len(self.shape(ref))
-        return sorted(self.rng.sample(range(rank), self.rng.randint(1, rank)))
+        rank = max(1, len(self.shape(ref)))
+        back = rank if self.chance(0.2) else 0
+        return [dim - back for dim in sorted(self.rng.sample(range(rank), self.rng.randint(1, rank)))]
+
+    def dims_of_row(self):
+        """Of windows: the operator's name says it."""
+        return int(re.search(r"([123])d", self._name)[1])
 
     # ---- Tensors.
 
@@ -119,9 +128,11 @@ class Maker:
         return Input(self._values(dtype, math.prod(shape)), shape, dtype, strides, dynamic)
 
     def tensor(self, types, least_rank=0, most_rank=4):
-        """One that is there, or an input more."""
+        """One that is there, or an input more. Where one dimension is enough, now and then a scalar."""
+        if least_rank == 1 and self.chance(0.05):
+            least_rank = 0
         there = [i for i, value in enumerate(self.lanes[0]) if str(value.dtype)[6:] in types and
-                 least_rank <= value.dim() <= most_rank and i not in self._indices]
+                 least_rank <= value.dim() <= most_rank and i not in self._apart]
         if there and self.chance(0.75):
             return Ref(self.choice(there[-4:]))
         dtype = self.base if self.base in types and self.chance(0.7) else self.choice(types)
@@ -129,6 +140,26 @@ class Maker:
         if self.dynamic and shape:
             shape[0] = 5
         return self.fresh(dtype, shape)
+
+    def images(self, types, dims, unbatched=True):
+        """Of so many dimensions behind channels, and a batch or none."""
+        rank = dims + (1 if unbatched and self.chance(0.3) else 2)
+        there = [i for i, value in enumerate(self.lanes[0]) if str(value.dtype)[6:] in types and value.dim() == rank]
+        if there and self.flag():
+            return Ref(self.choice(there))
+        extents = [self.choice((1, 2, 3)) for _ in range(rank - dims)] + [self.choice((2, 3, 4)) for _ in range(dims)]
+        if self.dynamic:
+            extents[0] = 5
+        dtype = self.base if self.base in types and self.chance(0.7) else self.choice(types)
+        return self.fresh(dtype, extents)
+
+    def plain(self, dtype, shape):
+        """Of no special numbers."""
+        values = [round(self.rng.uniform(-3, 3), 3) for _ in range(math.prod(shape))]
+        return self._add(Input(values, list(shape), dtype))
+
+    def positive(self, dtype, shape):
+        return self._add(Input([self.choice([0.0, 0.5, 3.0, math.inf, 1e4]) for _ in range(math.prod(shape))], list(shape), dtype))
 
     def same(self, ref):
         return self._like(self.shape(ref), self.dtype(ref))
@@ -189,7 +220,7 @@ class Maker:
 
     def _index(self, values, extent, shape, types):
         ref = self._add(Input(values, list(shape), self.choice(types)))
-        self._indices = self._indices | {ref.number}
+        self._apart = self._apart | {ref.number}
         if values:
             self._add_bad(ref.number, self.rng.randrange(len(values)), beyond(extent, self.inputs[-1].dtype))
         return ref
@@ -203,6 +234,7 @@ class Maker:
     def step(self, name):
         """Adds one; raises `Unfit`, and what was drawn stays."""
         kind, make = rows.ROWS[name]
+        self._name = name
         given = make(self)
         args, kwargs = given if isinstance(given, tuple) else (given, {})
         step = Step(rows.overload_of(name), args, kwargs, kind)
@@ -212,7 +244,13 @@ class Maker:
         except Unfit:
             self.lanes = before or self.lanes
             raise
-        self.steps.append((step, len(self.lanes[0]) - step.results))
+        first = len(self.lanes[0]) - step.results
+        self.steps.append((step, first))
+        self._apart = self._apart | set(range(first + rows.READ.get(name, step.results), len(self.lanes[0])))
+
+    def is_read(self, number):
+        """Whether it may be an output."""
+        return number not in self._apart
 
 
 def beyond(extent, dtype):
@@ -240,7 +278,7 @@ class SpecialMaker(Maker):
     def tensor(self, types, least_rank=0, most_rank=4):
         dtype = self.base if self.base in types else self.choice(types)
         pairs = self._pairs(dtype)
-        if least_rank > 1:
+        if least_rank > 1 or most_rank == 1:
             return super().tensor(types, least_rank, most_rank)
         if least_rank == 1:
             return self._add(Input([value for pair in pairs for value in pair], [len(pairs), 2], dtype))
@@ -276,26 +314,28 @@ def walk_of_special_numbers(types):
     found = []
     for name in rows.ROWS:
         if name not in rows.by_index():
-            made = [of_one(SpecialMaker, name, i, base) for i, base in enumerate(types)]
-            found += [one for one, base in zip(made, types)
-                      if one is not None and any(given.dtype == base for given in one.inputs)]
+            made = [of_one(SpecialMaker, name, i, base) or of_one(Maker, name, i, base) for i, base in enumerate(types)]
+            of_type = [one for one, base in zip(made, types)
+                       if one is not None and any(given.dtype == base for given in one.inputs)]
+            found += of_type or [one for one in made if one is not None][:1]  # Of operators that have other types.
     return found
 
 
-def generate(seed, dynamic=False):
+def generate(seed, dynamic=False, may_write=True):
     """A program by its seed."""
     maker = Maker(seed, dynamic)
-    names = sorted(rows.ROWS)
+    names = [name for name in sorted(rows.ROWS) if may_write or not name.split(".")[1].endswith("_")]
+    indexed = [name for name in rows.by_index() if name in names]
     wanted, tries = maker.rng.randint(1, STEPS_MAX), 0
     while len(maker.steps) < wanted and tries < 10 * STEPS_MAX:
         tries += 1
         before = len(maker.lanes[0])
         try:
-            maker.step(maker.choice(rows.by_index() if maker.chance(BY_INDEX_SHARE) else names))
+            maker.step(maker.choice(indexed if maker.chance(BY_INDEX_SHARE) else names))
         except (Unfit, IndexError, ValueError):
             _forget(maker, before)
     if not maker.steps:
-        return generate(f"{seed}'", dynamic)
+        return generate(f"{seed}'", dynamic, may_write)
     return _in_order(maker)
 
 
@@ -307,7 +347,7 @@ def _forget(maker, count):
         for lane in maker.lanes:
             del lane[count:]
     maker.bad = [one for one in maker.bad if one[0] < count]
-    maker._indices = frozenset(number for number in maker._indices if number < count)
+    maker._apart = frozenset(number for number in maker._apart if number < count)
 
 
 def _in_order(maker):
@@ -318,7 +358,8 @@ def _in_order(maker):
     steps = [Step(step.op, renumbered(step.args, order.get), renumbered(step.kwargs, order.get), step.kind, step.results)
              for step, _ in maker.steps]
     read = {number for step in steps for number in refs([step.args, step.kwargs])}
-    ends = [number for number in range(len(inputs), len(order)) if number not in read or maker.chance(0.2)]
+    own = {new for old, new in order.items() if maker.is_read(old)}
+    ends = [number for number in range(len(inputs), len(order)) if number in own and (number not in read or maker.chance(0.2))]
     bad = [(order[number], at, value) for number, at, value in maker.bad]
     return Program(maker.inputs, steps, ends, bad).used()
 

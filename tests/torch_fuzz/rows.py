@@ -9,6 +9,7 @@ import math
 from program import EXACT, FUNCTION, ROUNDED, SUM
 
 ROWS = {}  # By the overload's full name: (kind, row).
+READ = {}  # Of rows whose later results nothing reads: how many are.
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 WIDE = ("float32", "float64")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
@@ -17,10 +18,12 @@ ALL = NUMBERS + ("bool",)
 INDICES = ("int64", "int32")
 
 
-def row(kind, *names):
+def row(kind, *names, read=None):
     def add(make):
         for name in names:
             ROWS[f"aten.{name}"] = (kind, make)
+            if read is not None:
+                READ[f"aten.{name}"] = read
         return make
     return add
 
@@ -31,7 +34,8 @@ def _words(text, variant="default"):
 
 # ---- Element for element.
 
-@row(EXACT, *_words("abs neg ceil floor round trunc sign relu isnan isinf logical_not clone alias abs_ neg_ relu_ detach"))
+@row(EXACT, *_words("""abs neg ceil floor round trunc sign relu isnan isinf logical_not clone alias detach
+    lift_fresh_copy abs_ neg_ relu_"""))
 def _one_exact(m):
     return [m.tensor(ALL)]
 
@@ -59,18 +63,18 @@ def _softplus(m):
 
 @row(FUNCTION, "leaky_relu.default", "elu.default")
 def _one_with_number(m):
-    return [m.tensor(FLOATS), m.choice([0.01, 0.5, 1.0, 2.0])]
+    return [m.tensor(FLOATS), m.choice([0.01, 0.5, 1.0, 2.0, math.inf, -1.0])]
 
 
 @row(EXACT, "hardtanh.default", "clamp.default", "clamp_.default")
 def _clamp(m):
-    low = m.choice([-1, 0, -2.5, 1])
-    return [m.tensor(NUMBERS), low, low + m.choice([0, 1, 2.5])]
+    low = m.choice([-1, 0, -2.5, 1, -1000])
+    return [m.tensor(NUMBERS), low, low + m.choice([0, 1, 2.5, 10000])]
 
 
 @row(EXACT, "clamp_min.default", "clamp_max.default")
 def _clamp_one(m):
-    return [m.tensor(NUMBERS), m.choice([-1, 0, 1, 0.5])]
+    return [m.tensor(NUMBERS), m.choice([-1, 0, 1, 0.5, -300, 300])]
 
 
 @row(EXACT, "clamp.Tensor")
@@ -151,6 +155,11 @@ def _divide_whole_number(m):
     return [m.tensor(NUMBERS), m.choice([2, 3, -2, 0.5, -7, math.inf])]
 
 
+@row(ROUNDED, "remainder.Scalar_Tensor")
+def _divide_number_whole(m):
+    return [m.choice([2, 3, -2, 0.5, -7, math.inf]), m.tensor(NUMBERS)]
+
+
 @row(FUNCTION, "pow.Tensor_Tensor")
 def _power(m):
     x = m.tensor(FLOATS)
@@ -185,6 +194,17 @@ def _bitwise_number(m):
     return [m.tensor(INTEGERS), m.choice([0, 1, 3, 7, -1, 5])]
 
 
+@row(EXACT, *_words("bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift", "Scalar_Tensor"))
+def _number_bitwise(m):
+    return [m.choice([0, 1, 3, -1, 100]), m.tensor(INTEGERS)]
+
+
+@row(ROUNDED, "_prelu_kernel.default")
+def _prelu(m):
+    x = m.tensor(FLOATS)
+    return [x, m.beside(x)]
+
+
 @row(EXACT, "where.self")
 def _where(m):
     x = m.tensor(ALL)
@@ -195,6 +215,23 @@ def _where(m):
 def _where_number(m):
     x = m.tensor(NUMBERS)
     return [m.beside(x, dtype="bool"), x, m.choice([0, 1, -math.inf])]
+
+
+@row(EXACT, "where.ScalarSelf")
+def _where_number_first(m):
+    condition, x, number = _where_number(m)
+    return [condition, number, x]
+
+
+@row(EXACT, "where.Scalar")
+def _where_numbers(m):
+    return [m.fresh("bool", m.any_shape()), m.choice([0, 1.5, True]), m.choice([0, 1, -math.inf, False])]
+
+
+@row(EXACT, "masked_fill.Tensor")
+def _masked_fill_by_tensor(m):
+    x = m.tensor(NUMBERS)
+    return [x, m.beside(x, dtype="bool"), m.fresh(m.dtype(x), [])]
 
 
 @row(EXACT, "masked_fill.Scalar", "masked_fill_.Scalar")
@@ -245,7 +282,19 @@ def _over_one(m):
     return [x, m.dim(x)]
 
 
-@row(FUNCTION, "var.correction", "std.correction")
+@row(EXACT, "any.dims", "all.dims")
+def _over_some(m):
+    x = m.tensor(ALL)
+    return [x, m.choice([None, m.dims(x)]), m.flag()]
+
+
+@row(FUNCTION, "var.dim")
+def _variance_unbiased(m):
+    x = m.tensor(WIDE, least_rank=1)
+    return [x, m.dims(x), m.flag(), m.flag()]
+
+
+@row(FUNCTION, "var.correction", "std.correction", "var_mean.correction")
 def _variance(m):
     x = m.tensor(WIDE, least_rank=1)
     return [x, m.dims(x)], {"correction": m.choice([0, 1]), "keepdim": m.flag()}
@@ -263,6 +312,12 @@ def _sort(m):
     return [x], {"stable": True, "dim": m.dim(x), "descending": m.flag()}
 
 
+@row(EXACT, "sort.default")
+def _sort_of_distinct(m):
+    x = m.distinct(WIDE)
+    return [x, m.dim(x), m.flag()]
+
+
 @row(EXACT, "topk.default")
 def _topk(m):
     x = m.distinct(WIDE)
@@ -276,10 +331,21 @@ def _softmax(m):
     return [x, m.dim(x), False]
 
 
+@row(FUNCTION, "softmax.int", "log_softmax.int", "_safe_softmax.default")
+def _softmax_whole(m):
+    x = m.tensor(FLOATS, least_rank=1)
+    return [x, m.dim(x)]
+
+
 # Rows of one overload that is called in two ways have a name of their own behind it.
 def overload_of(name):
     return {"aten.add.Tensor_": "aten.add.Tensor", "aten.sub.Tensor_": "aten.sub.Tensor",
             "aten.argmax.default_dim": "aten.argmax.default", "aten.argmin.default_dim": "aten.argmin.default"}.get(name, name)
+
+
+# Converters without a row, and why.
+WITHOUT = dict.fromkeys((f"aten.{name}" for name in ("empty.memory_format", "empty_like.default", "empty_strided.default",
+                                                     "new_empty.default")), "eager's elements are anything")
 
 
 def by_index():

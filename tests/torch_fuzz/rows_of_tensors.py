@@ -1,4 +1,4 @@
-"""Rows of what moves elements or takes an index (rows.py says what a row is)."""
+"""Rows of what moves elements, makes known ones or takes an index (rows.py says what a row is)."""
 
 import math
 
@@ -8,7 +8,7 @@ from rows import ALL, FLOATS, INTEGERS, WIDE, row
 
 # ---- Moves.
 
-@row(EXACT, "view.default", "reshape.default")
+@row(EXACT, "view.default", "reshape.default", "_unsafe_view.default")
 def _reshape(m):
     x = m.tensor(ALL)
     return [x, m.refactored(m.shape(x))]
@@ -24,6 +24,22 @@ def _permute(m):
 def _transpose(m):
     x = m.tensor(ALL, least_rank=2)
     return [x, m.dim(x), m.dim(x)]
+
+
+@row(EXACT, "t.default")
+def _turned(m):
+    return [m.tensor(ALL, most_rank=2)]
+
+
+@row(EXACT, "squeeze.default")
+def _squeeze_all(m):
+    return [m.tensor(ALL)]
+
+
+@row(EXACT, "squeeze.dims")
+def _squeeze_some(m):
+    x = m.tensor(ALL)
+    return [x, m.dims(x)]
 
 
 @row(EXACT, "unsqueeze.default")
@@ -55,6 +71,32 @@ def _select(m):
     x = m.tensor(ALL, least_rank=1)
     dim = m.dim(x)
     return [x, dim, m.choice([0, -1, max(0, m.shape(x)[dim] - 1)])]
+
+
+@row(EXACT, "narrow.default")
+def _narrow(m):
+    x = m.tensor(ALL, least_rank=1)
+    dim = m.dim(x)
+    size = m.shape(x)[dim]
+    length = m.up_to(size)
+    start = m.choice([0, size - length])
+    return [x, dim, start - size if start and m.flag() else start, length]
+
+
+@row(EXACT, "split_with_sizes.default")
+def _split_unevenly(m):
+    x = m.tensor(ALL, least_rank=1)
+    dim = m.dim(x)
+    size = m.shape(x)[dim]
+    first = m.up_to(size)
+    return [x, [first, size - first] if first < size else [size], dim]
+
+
+@row(EXACT, "as_strided.default")
+def _as_strided(m):
+    """Within the memory of a tensor that is dense."""
+    x = m.fresh(m.choice(ALL), [m.choice([12, 16])])
+    return [x, *m.choice([([3, 2], [2, 1], None), ([3, 2], [1, 4], 1), ([2, 2, 2], [1, 0, 3], 2), ([], [], 5)])]
 
 
 @row(EXACT, "split.Tensor")
@@ -118,9 +160,62 @@ def _cast(m):
     return [x], {"dtype": "torch." + to}
 
 
-@row(EXACT, "full_like.default")
+@row(EXACT, "full_like.default", "fill.Scalar")
 def _full_like(m):
     return [m.tensor(ALL), m.choice([0, 1, 3])]
+
+
+@row(EXACT, "ones_like.default", "zeros_like.default")
+def _known_like(m):
+    return [m.tensor(ALL)]
+
+
+@row(EXACT, "new_ones.default", "new_zeros.default")
+def _known_beside(m):
+    return [m.tensor(ALL), m.any_shape()]
+
+
+@row(EXACT, "new_full.default")
+def _full_beside(m):
+    return [m.tensor(ALL), m.any_shape(), m.choice([0, 1, 3])]
+
+
+def _known(m, *args):
+    """Of no tensor: of a type that one has, so that the program has an input."""
+    return list(args), {"dtype": "torch." + m.dtype(m.tensor(ALL))}
+
+
+@row(EXACT, "ones.default", "zeros.default")
+def _known_of_size(m):
+    return _known(m, m.any_shape())
+
+
+@row(EXACT, "full.default")
+def _full(m):
+    return _known(m, m.any_shape(), m.choice([0, 1, 3]))
+
+
+@row(EXACT, "scalar_tensor.default")
+def _scalar(m):
+    return _known(m, m.choice([0, 1, 7]))
+
+
+@row(ROUNDED, "arange.start_step")
+def _range(m):
+    start, step = m.choice([(0, 1), (3, 2), (5, -1), (-4, 3)])
+    args, kwargs = _known(m, start, start + step * m.choice([1, 4, 7]), step)
+    if kwargs["dtype"] == "torch.uint8":
+        args = [0, 5, 1]
+    return args, kwargs
+
+
+@row(EXACT, "select_scatter.default")
+def _select_scatter(m):
+    x = m.tensor(ALL, least_rank=1)
+    dim, shape = m.dim(x), m.shape(x)
+    index = m.choice([0, -1, shape[dim] - 1])
+    del shape[dim]
+    return [x, m.fresh(m.dtype(x), shape), dim, index]
 
 
 @row(EXACT, "slice_scatter.default")
@@ -162,7 +257,7 @@ def _gather(m):
     return [x, dim, m.index(m.shape(x)[dim], m.inside(x, dim), ("int64",))]
 
 
-@row(EXACT, "index.Tensor")
+@row(EXACT, "index.Tensor", "_unsafe_index.Tensor")
 def _index(m):
     x = m.tensor(ALL, least_rank=1)
     shape = m.any_shape(most_rank=2)
@@ -233,6 +328,19 @@ def _index_copy(m):
     return [x, dim, index, m.fresh(m.dtype(x), shape)]
 
 
+@row(EXACT, "index_fill.int_Tensor")
+def _index_fill_by_tensor(m):
+    x = m.tensor(ALL, least_rank=1)
+    dim = m.dim(x)
+    return [x, dim, m.index(m.shape(x)[dim], [2], ("int64",), from_end=True), m.fresh(m.dtype(x), [])]
+
+
+@row(EXACT, "masked_scatter.default")
+def _masked_scatter(m):
+    x = m.tensor(ALL)
+    return [x, m.beside(x, dtype="bool"), m.fresh(m.dtype(x), [math.prod(m.shape(x)) + m.choice([0, 0, -2])])]
+
+
 @row(EXACT, "index_fill.int_Scalar")
 def _index_fill(m):
     x = m.tensor(ALL, least_rank=1)
@@ -240,7 +348,7 @@ def _index_fill(m):
     return [x, dim, m.index(m.shape(x)[dim], [2], ("int64",), from_end=True), m.choice([0, 1])]
 
 
-@row(ROUNDED, "index_put.default", "index_put_.default")
+@row(ROUNDED, "index_put.default", "index_put_.default", "_unsafe_index_put.default")
 def _index_put(m):
     x = m.tensor(WIDE + INTEGERS, least_rank=1)
     shape = m.shape(x)
