@@ -11,7 +11,8 @@ import logging
 import os
 
 import torch
-from burnish._torch import backend, pieces
+from burnish._torch import backend, importer, pieces
+from burnish._torch.options import options_of
 
 import generator
 from program import Input, Program, Step, Unfit, answer, difference, load, renumbered, save
@@ -19,6 +20,7 @@ from program import Input, Program, Step, Unfit, answer, difference, load, renum
 GOLDENS = "tests/torch_fuzz/goldens"
 GROUP, DYNAMIC_GROUP, WALK_GROUP = 25, 6, 150
 DYNAMIC_EVERY = 10  # Of so many groups one is dynamic.
+DIRECT_EVERY = 5  # And one is converted as it is.
 OPTIONS = {"fallback": "eager", "cache": False}
 SIZES = (5, 3, 8)  # The first is what programs are made for.
 
@@ -50,10 +52,11 @@ def _graph(programs):
 
 
 class Judge:
-    """Of programs, together or alone; `wrong` says what differs."""
+    """Of programs, together or alone; `wrong` says what differs. `direct`: the graph is converted as it is, as
+    torch.export would hand it over, instead of by AOTAutograd, which writes some operators as others; then no step may write."""
 
-    def __init__(self, dynamic=False):
-        self.dynamic = dynamic
+    def __init__(self, dynamic=False, direct=False):
+        self.dynamic, self.direct = dynamic, direct
         logging.getLogger("burnish.torch").setLevel(logging.ERROR)  # Each index out of bounds is a warning there.
 
     def wrong(self, programs):
@@ -101,7 +104,11 @@ class Judge:
             return torch.compile(function, backend="burnish", options=OPTIONS)
         with torch.no_grad():
             inputs = [tensor for one in programs for tensor in one.tensors()]
-            return backend.burnish(_graph(programs), inputs, options=OPTIONS)
+            graph = _graph(programs)
+            if not self.direct:
+                return backend.burnish(graph, inputs, options=OPTIONS)
+            run = backend.boxed(importer.with_sizes(graph, inputs), [], options_of(OPTIONS))
+            return lambda *given: run(list(given))
 
     def _raises(self, function, run, programs, which, bad):
         outcomes = []
@@ -211,9 +218,10 @@ def groups(count, seed):
     """(judge, programs) of so many programs."""
     made = number = 0
     while made < count:
-        dynamic = number % DYNAMIC_EVERY == DYNAMIC_EVERY - 1
+        dynamic, direct = number % DYNAMIC_EVERY == DYNAMIC_EVERY - 1, number % DIRECT_EVERY == 1
         size = min(DYNAMIC_GROUP if dynamic else GROUP, count - made)
-        yield Judge(dynamic), [generator.generate(f"{seed}/{made + i}", dynamic) for i in range(size)]
+        yield Judge(dynamic, direct), [generator.generate(f"{seed}/{made + i}", dynamic, may_write=not direct)
+                                       for i in range(size)]
         made += size
         number += 1
 
@@ -221,8 +229,10 @@ def groups(count, seed):
 def walks(types=generator.WALKED):
     """(judge, programs) of what is gone through by operator."""
     for programs in (generator.walk_of_indices(), generator.walk_of_special_numbers(types)):
-        for at in range(0, len(programs), WALK_GROUP):
-            yield Judge(), programs[at:at + WALK_GROUP]
+        for direct in (True, False):
+            part = [one for one in programs if direct != any(step.writes for step in one.steps)]
+            for at in range(0, len(part), WALK_GROUP):
+                yield Judge(direct=direct), part[at:at + WALK_GROUP]
 
 
 def run(of, seed, keep=None):
