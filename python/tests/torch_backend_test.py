@@ -26,7 +26,7 @@ from torch import nn  # noqa: E402
 
 import burnish  # noqa: E402
 from burnish import _programs  # noqa: E402
-from burnish._torch import pieces, reader, weights  # noqa: E402
+from burnish._torch import backend, pieces, reader, weights  # noqa: E402
 from burnish._torch.options import Options, options_of  # noqa: E402
 from torch_harness import close, raised, said  # noqa: E402
 
@@ -141,9 +141,24 @@ def test_options_without_an_effect_are_refused():
         raised(lambda given=given: options_of(given), ValueError, *texts)
     with mock.patch.dict(os.environ, {"BURNISH_TORCH_TRIALS": "7"}):
         raised(lambda: options_of({}), ValueError, "option trials")
-    raised(lambda: compiled(mlp(), scheduler="foo")(torch.ones(1, 6)), Exception, "burnish, templates, generator")
+
+
+def test_options_are_refused_by_torch_compile():
+    """By the first call where a backend of somebody else's calls ours."""
+    raised(lambda: compiled(mlp(), scheduler="foo"), ValueError, "burnish, templates, generator")
+    raised(lambda: compiled(mlp(), schedular="burnish"), ValueError, "unknown option 'schedular'", "scheduler")
+    raised(lambda: torch.compile(mlp(), backend="burnish", mode="max-autotune"), ValueError, "no modes")
+    raised(lambda: torch.compile(mlp(), backend="burnish", fullgraph=True, options={"tune": "no"}), ValueError, "option tune")
+    for name, given, *texts in (("auto_scheduler", {}, 'tune="now"'), ("meta_schedule", {"scheduler": "burnish"}, "want backend burnish"),
+                                ("nop", {"dump": "x"}, "no option 'dump'"), ("print", {"dump": "x"}, "no option 'dump'"),
+                                ("check", {"trials": 7}, "no option 'trials'"), ("check", {"dump": 7}, "option dump")):
+        raised(lambda: torch.compile(mlp(), backend=f"burnish_{name}", options=given), ValueError, *texts)
+    with mock.patch.dict(os.environ, {"BURNISH_TORCH_TRIALS": "7"}):
+        raised(lambda: compiled(mlp()), ValueError, "option trials")
+    compiled(mlp(), tune="now", scheduler="templates")
+    run = torch.compile(mlp(), backend=lambda module, inputs: backend.burnish(module, inputs, options={"scheduler": "foo"}))
+    raised(lambda: run(torch.ones(1, 6)), Exception, "burnish, templates, generator")
     torch._dynamo.reset()
-    raised(lambda: torch.compile(mlp(), backend="burnish", mode="max-autotune")(torch.ones(1, 6)), Exception, "no modes")
 
 
 def test_each_option_from_the_environment():

@@ -10,9 +10,10 @@ import dataclasses
 import functools
 import itertools
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from functorch.compile import make_boxed_func
@@ -29,6 +30,7 @@ from .pieces import is_static
 
 log = logging.getLogger("burnish.torch")
 _numbers = itertools.count()
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 @dataclasses.dataclass
@@ -59,6 +61,22 @@ def _tell(graph: Graph) -> None:
         graphs.append(graph)
 
 
+def refusing_early(check: Callable[[Mapping[str, Any] | None], object]) -> Callable[[_F], _F]:
+    """A backend whose options are looked at when torch.compile is called, by PyTorch's hook for backends. That is given
+    nothing, so they are read where its caller has them; if PyTorch moves them, the first call is the one that says what
+    is wrong, as it is with PyTorch before 2.15."""
+    def add(backend: _F) -> _F:
+        def begin() -> None:
+            given = getattr(sys._getframe(1).f_locals.get("backend"), "kwargs", {})
+            check(given.get("options"))
+            refuse_modes({name: value for name, value in given.items() if name != "options"})
+
+        backend._dynamo_backend_init = begin  # type: ignore[attr-defined]
+        return backend
+    return add
+
+
+@refusing_early(options_of)
 def burnish(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
             options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """The backend, as torch.compile calls it."""

@@ -10,23 +10,11 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 
 from . import importer
-from .backend import burnish, refuse_modes
+from .backend import burnish, refuse_modes, refusing_early
 from .bisecting import debug_compile
-from .options import options_of
+from .options import Options, options_of
 
 _FOLDER = "burnish_debug"  # Of `burnish_check`, where the option dump says no other.
-
-
-def burnish_auto_scheduler(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
-                           options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
-    """The backend with scheduler="auto_scheduler", for whom knows TVM by that name; `tune` says where to measure."""
-    return burnish(module, inputs, options=_with_scheduler("auto_scheduler", options), **unused)
-
-
-def burnish_meta_schedule(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
-                          options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
-    """The same with "meta_schedule"."""
-    return burnish(module, inputs, options=_with_scheduler("meta_schedule", options), **unused)
 
 
 def _with_scheduler(name: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -43,6 +31,26 @@ def _refuse_options(backend: str, options: Mapping[str, Any] | None, *taken: str
             raise ValueError(f"backend {backend} has no option {name!r}: it has {', '.join(taken) or 'none'}")
 
 
+def _options_of_check(options: Mapping[str, Any] | None) -> Options:
+    _refuse_options("burnish_check", options, "dump")
+    return options_of(options)
+
+
+@refusing_early(lambda options: options_of(_with_scheduler("auto_scheduler", options)))
+def burnish_auto_scheduler(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
+                           options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
+    """The backend with scheduler="auto_scheduler", for whom knows TVM by that name; `tune` says where to measure."""
+    return burnish(module, inputs, options=_with_scheduler("auto_scheduler", options), **unused)
+
+
+@refusing_early(lambda options: options_of(_with_scheduler("meta_schedule", options)))
+def burnish_meta_schedule(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
+                          options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
+    """The same with "meta_schedule"."""
+    return burnish(module, inputs, options=_with_scheduler("meta_schedule", options), **unused)
+
+
+@refusing_early(functools.partial(_refuse_options, "burnish_nop"))
 def burnish_nop(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
                 options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """Runs in PyTorch what the backend would be given: what AOTAutograd alone costs, and whether it is right."""
@@ -51,6 +59,7 @@ def burnish_nop(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
     return _aot(_run)(module, inputs)
 
 
+@refusing_early(functools.partial(_refuse_options, "burnish_print"))
 def burnish_print(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
                   options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """The same, and prints it."""
@@ -59,13 +68,13 @@ def burnish_print(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
     return _aot(_printed)(module, inputs)
 
 
+@refusing_early(_options_of_check)
 def burnish_check(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
                   options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
     """Runs in PyTorch, and looks for the first step that Burnish gets wrong or refuses: a folder then has it
     (`burnish.functorch.debug_compile`), the one that the option `dump` names."""
-    _refuse_options("burnish_check", options, "dump")
     refuse_modes(unused)
-    folder = options_of(options).dump or _FOLDER
+    folder = _options_of_check(options).dump or _FOLDER
     return _aot(functools.partial(debug_compile, folder=folder))(module, inputs)
 
 
