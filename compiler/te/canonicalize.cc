@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -241,6 +242,8 @@ class Canonicalizer {
       return translate(e);
     });
     if (NodeCount(finish) > kNodesMax) return false;
+    Forget(reduction);
+    Forget(consumer);
     for (Expr& index : consumer.output_indices) index = translate(index);
     Block folded = std::move(reduction);
     folded.finish = SimplifyIndices(finish);
@@ -256,9 +259,23 @@ class Canonicalizer {
 
   bool InlineOne() {
     for (size_t a = 0; a < p_.blocks.size(); ++a) {
+      const BufferId between = p_.blocks[a].output;
+      if (kept_.contains(between)) continue;
       if (Inline(a)) return true;
+      kept_.insert(between);
     }
     return false;
+  }
+
+  // Of a block that changes: what was found of it, of what it reads and of its readers is open
+  // again.
+  void Forget(const Block& block) {
+    kept_.erase(block.output);
+    for (const Expr& e : {block.init, block.step, block.finish}) {
+      VisitExpr(e, [&](const ExprNode& node) {
+        if (node.kind == ExprKind::kLoad) kept_.erase(node.id);
+      });
+    }
   }
 
   bool Inline(size_t a) {
@@ -284,7 +301,11 @@ class Canonicalizer {
       }
       inlined.push_back(std::move(consumer));
     }
-    for (size_t k = 0; k < readers.size(); ++k) p_.blocks[readers[k]] = std::move(inlined[k]);
+    for (size_t k = 0; k < readers.size(); ++k) {
+      Forget(p_.blocks[readers[k]]);
+      p_.blocks[readers[k]] = std::move(inlined[k]);
+      Forget(p_.blocks[readers[k]]);
+    }
     p_.blocks.erase(p_.blocks.begin() + static_cast<std::ptrdiff_t>(a));
     return true;
   }
@@ -329,6 +350,9 @@ class Canonicalizer {
   }
 
   Program p_;
+  // Outputs of blocks that were not inlined, while neither they nor their readers have changed: of
+  // a chain whose expressions have come to the most nodes each try builds them once more.
+  std::set<BufferId> kept_;
 };
 
 }  // namespace
