@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/numerics.h"
@@ -12,16 +13,10 @@
 #include "compiler/ir/packed_shapes.h"
 #include "compiler/schedule/trace_replay.h"
 #include "tuner/cost_model/analytic_model.h"
+#include "tuner/sketch/point_visit.h"
 #include "tuner/sketch/sketch.h"
 
 namespace burnish {
-namespace {
-
-// Points of one sketch that are looked at; spaces of single operators are smaller.
-constexpr int64_t kPointsMax = 4000;
-
-}  // namespace
-
 std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const DeviceModel& device,
                                             const SketchOptions& options, bool by_form) {
   std::map<std::pair<int64_t, PackedShapes>, DefaultChoice> best;  // By AlgorithmKey, and form.
@@ -29,21 +24,23 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const Devic
   best[{0, {}}].seconds = std::numeric_limits<double>::infinity();
   TraceReplay replay(workload);
   for (const Sketch& sketch : GenerateSketches(workload, device, options)) {
-    for (const Point& point : EnumeratePoints(sketch, kPointsMax)) {
+    VisitPoints(sketch, [&](const Point& point) -> std::optional<double> {
       absl::StatusOr<Trace> trace = Bind(sketch, point);
-      if (!trace.ok()) continue;
+      if (!trace.ok()) return std::nullopt;
       const absl::StatusOr<const Program*> scheduled = replay.Apply(*trace);
-      if (!scheduled.ok()) continue;
+      if (!scheduled.ok()) return std::nullopt;
       const absl::StatusOr<Program> lowered = Lower(**scheduled, {.for_estimate = true});
-      if (!lowered.ok()) continue;
+      if (!lowered.ok()) return std::nullopt;
       StandAsidePoint();
       const double seconds = AnalyticSeconds(*lowered, device, device.workers());
       const auto [at, is_new] =
           best.try_emplace({AlgorithmKey(lowered->numerics),
                             by_form ? PackedShapesOf(**scheduled) : PackedShapes()});
-      if (!is_new && at->second.seconds <= seconds) continue;
-      at->second = {*std::move(trace), seconds, lowered->numerics};
-    }
+      if (is_new || seconds < at->second.seconds) {
+        at->second = {*std::move(trace), seconds, lowered->numerics};
+      }
+      return seconds;
+    });
   }
   std::vector<DefaultChoice> choices;
   for (auto& [key, choice] : best) choices.push_back(std::move(choice));

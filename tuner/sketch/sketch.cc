@@ -144,6 +144,13 @@ Sketch Join(const Sketch& first, const Sketch& second, absl::string_view suffix)
   Sketch joined = first;
   joined.name = first.name.empty() ? second.name : absl::StrCat(first.name, " ", second.name);
   const auto offset = static_cast<VarId>(first.decisions.size());
+  const auto parts_of = [](const Sketch& sketch) {
+    const bool is_one = sketch.parts.empty() && !sketch.decisions.empty();
+    return is_one ? std::vector<size_t>{0} : sketch.parts;
+  };
+  joined.parts = parts_of(first);
+  for (const size_t begin : parts_of(second))
+    joined.parts.push_back(begin + first.decisions.size());
   const auto moved = [offset](const Expr& e) {
     return SubstituteVars(e, [offset](VarId decision) { return VarRef(decision + offset); });
   };

@@ -26,6 +26,8 @@ struct Sketch {
   // What decisions must fulfil together (registers, whole tiles): each holds at a valid point. A
   // valid point's trace applies to the sketch's workload; that it is also fast nobody promises.
   std::vector<Expr> constraints;
+  // The first decision of each sketch that was joined, of several blocks' say; empty: it is one.
+  std::vector<size_t> parts;
 };
 
 // `first`'s steps, then `second`'s, with the decisions and constraints of both. A decision of
