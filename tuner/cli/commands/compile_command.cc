@@ -85,6 +85,13 @@ class CompileCommand : public Command {
           "--require-tuned", "--refit", "--threads", "--cpus", "--target", "--calibration"}) {
       options.OnlyWith(of_model, {"--task", "--model"});
     }
+    // A model is written as it came, and not as it would be built. What says on what it would be,
+    // such as --threads, may stand there: one line is given with each point of the way.
+    for (const char* of_build :
+         {"--opt-level", "--precision", "--data", "--require-tuned", "--refit"}) {
+      options.OnlyWith(of_build, {"--emit!=onnx"});
+    }
+    options.OnlyWith("--data", {"--emit!=sketches"});
   }
 
   absl::Status Run(Context& context) override {
