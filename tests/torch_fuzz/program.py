@@ -179,8 +179,10 @@ def _text(step):
 
 # ---- Lanes.
 
-def _moved(tensor, amount, direction):
-    return torch.where(torch.isfinite(tensor), tensor + direction * amount, tensor)
+def _moved(tensor, first, amount, direction):
+    """Away from the first lane: a function that falls would else take back what moved its argument."""
+    away = torch.where(tensor == first, direction * torch.ones_like(tensor), (tensor - first).sign())
+    return torch.where(torch.isfinite(tensor), tensor + torch.nan_to_num(away) * amount, tensor)
 
 
 def _amount(step, values, result, which):
@@ -211,7 +213,7 @@ def apply(step, lanes):
             if result.is_floating_point():
                 amount = _amount(step, before or lanes[0], result, i)
                 for lane, direction in ((1, 1), (2, -1)):
-                    moved = _moved(made[lane][i], amount, direction)
+                    moved = _moved(made[lane][i], result, amount, direction)
                     if step.writes:
                         made[lane][i].copy_(moved)
                     else:
@@ -254,7 +256,9 @@ class Answer:
     """What eager makes: outputs and inputs afterwards, in lanes."""
     values: list  # By lane.
     count: int  # Of outputs.
-    strides: bool  # Whether those of outputs are to be the same: PyTorch's own tracing makes others of some.
+    # Whether those of outputs are to be the same: PyTorch's own tracing makes others of what writes, of batch norms, and of
+    # inputs whose elements have gaps between them.
+    strides: bool
     flushed: list  # One lane without denormal numbers, where there are some; else the first.
 
 
@@ -268,7 +272,8 @@ def answer(program, first=None):
         return [lane[i] for i in program.outputs] + lane[:len(program.inputs)]
 
     return Answer([told(lane) for lane in lanes], len(program.outputs),
-                  not any(step.writes or "batch_norm" in step.op for step in program.steps), told(flushed))
+                  not any(step.writes or "batch_norm" in step.op for step in program.steps) and
+                  not any(one.strides and min(one.strides) > 1 for one in program.inputs), told(flushed))
 
 
 def _small(tensor):
