@@ -137,7 +137,7 @@ def _atanh(g: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def _erfc(g: GraphBuilder, x: Tensor) -> Tensor:
-    """From 1/2 on not as a difference, which cancels: exp(-x^2) by rational functions (Moshier, Cephes, ndtr.c), the square in
+    """From 1 on (in 32 bits from 1/2) not as a difference, which cancels: exp(-x^2) by rational functions (Moshier, Cephes, ndtr.c), the square in
     two parts, so that its rounding does not become the result's."""
     whole = g.mul(g.op("floor", g.mul(x, 16.0)), 1 / 16)
     power = g.mul(g.op("exp", g.op("neg", g.mul(whole, whole))),
@@ -156,7 +156,9 @@ def _erfc(g: GraphBuilder, x: Tensor) -> Tensor:
     tail = g.mul(power, g.where(g.compare("less", x, 8.0), near, far))
     # Where the result is 0 both factors may be infinite.
     tail = g.where(g.compare("less", x, 30.0), tail, g.number(0.0, x.dtype))
-    return g.where(g.compare("greater", x, 0.5), tail, g.sub(1.0, g.op("erf", x)))
+    # Below 1 these are right to 8e-12.
+    begin = 1.0 if x.dtype == "float64" else 0.5
+    return g.where(g.compare("greater", x, begin), tail, g.sub(1.0, g.op("erf", x)))
 
 
 def _trunc(g: GraphBuilder, x: Tensor) -> Tensor:
