@@ -20,6 +20,7 @@
 #include "compiler/driver/weights.h"
 #include "compiler/graph/demanded_axes.h"
 #include "compiler/ir/contract.h"
+#include "compiler/ir/join_parallel.h"
 #include "compiler/ir/lower.h"
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/host_call.h"
@@ -240,8 +241,9 @@ absl::StatusOr<const Assembler::LoweredKernel*> Assembler::LoweredOf(const StepP
   if (is_new) {
     Program scheduled = model_.chosen[CallOf(step).task].scheduled;
     RETURN_IF_ERROR(ApplyContract(kernel.contract, scheduled));
-    ASSIGN_OR_RETURN(known->second.program, Lower(scheduled));
     // As the builder does: what loops ask is found again, and not carried along.
+    if (!step.guards.request.axes.empty()) JoinParallel(scheduled);
+    ASSIGN_OR_RETURN(known->second.program, Lower(scheduled));
     Program guarded = known->second.program;
     known->second.guarded = GuardLoops(step.guards.request, guarded);
     if (known->second.guarded.live >= 0) {

@@ -50,17 +50,31 @@ std::vector<Expr> StoredIndices(const Program& program, NodeId loop, BufferId ou
   return indices;
 }
 
-// What each iteration writes of an axis; empty where that is not known.
-std::vector<Range> WrittenRanges(const Program& program, NodeId loop, BufferId output,
-                                 size_t axis) {
+// Into so many parts at most is a parallel loop cut that a run may leave parts of: each is known by
+// what it writes, and one that is wanted alone is a call of its own.
+constexpr int64_t kPartsMax = 1024;
+
+// Parts of a parallel loop, by the first iteration of each, and the end: as kernels share out so
+// many workers (kernel_abi.h). Twice the parts have the ends of the parts among theirs, so a run
+// may do two as one.
+std::vector<int64_t> PartsOf(int64_t count) {
+  const int64_t parts = std::min(count, kPartsMax);
+  std::vector<int64_t> starts;
+  for (int64_t part = 0; part <= parts; ++part) starts.push_back(part * count / parts);
+  return starts;
+}
+
+// What each part of the loop writes of an axis; empty where that is not known.
+std::vector<Range> WrittenRanges(const Program& program, NodeId loop, BufferId output, size_t axis,
+                                 const std::vector<int64_t>& starts) {
   const VarId parallel = program.nodes[loop].var;
-  const int64_t count = program.vars[parallel].extent->int_value;
   const std::vector<Expr> indices = StoredIndices(program, loop, output, axis);
+  const auto count = static_cast<int64_t>(starts.size()) - 1;
   if (indices.empty() || count * static_cast<int64_t>(indices.size()) > kRangesMax) return {};
   std::vector<Range> written;
-  for (int64_t p = 0; p < count; ++p) {
+  for (int64_t part = 0; part < count; ++part) {
     const VarRanges ranges = [&](VarId var) -> std::optional<Range> {
-      if (var == parallel) return Range{p, p};
+      if (var == parallel) return Range{starts[part], starts[part + 1] - 1};
       return Range{0, MaxExtent(program, var) - 1};
     };
     std::optional<Range> all;
@@ -136,6 +150,12 @@ TrimAxis AsListed(const std::vector<Range>& written) {
     axis.span = std::max(axis.span, range.max - range.min + 1);
   }
   return axis;
+}
+
+// Whether some iterations begin elsewhere than others.
+bool Differs(const std::vector<Range>& written) {
+  return std::any_of(written.begin(), written.end(),
+                     [&](const Range& range) { return range.min != written[0].min; });
 }
 
 bool HasReductions(const Program& program) {
@@ -218,13 +238,17 @@ std::optional<StepTrim> TrimOf(const Program& lowered, const DemandedParts& dema
   const NodeId loop = OnlyPhase(lowered);
   const BufferId output = OnlyOutput(lowered);
   if (loop < 0 || output < 0 || demand.empty()) return std::nullopt;
-  const int64_t count = lowered.vars[lowered.nodes[loop].var].extent->int_value;
-  if (count < 2 || count > kTrimIterationsMax) return std::nullopt;
+  const std::vector<int64_t> starts =
+      PartsOf(lowered.vars[lowered.nodes[loop].var].extent->int_value);
+  const size_t count = starts.size() - 1;
+  if (count < 2) return std::nullopt;
   const DemandedParts parts = RegroupDemand(demand, lowered.buffers[output].shape);
   StepTrim trim{.step = 0, .iterations = static_cast<uint32_t>(count), .axes = {}};
   for (size_t d = 0; d < parts.size(); ++d) {
     if (IsWhole(parts[d])) continue;
-    std::optional<TrimAxis> axis = AxisOf(WrittenRanges(lowered, loop, output, d));
+    const std::vector<Range> written = WrittenRanges(lowered, loop, output, d, starts);
+    std::optional<TrimAxis> axis = AxisOf(written);
+    if (!axis.has_value() && Differs(written)) axis = AsListed(written);
     if (!axis.has_value()) continue;
     SetParts(parts[d], *axis);
     trim.axes.push_back(*std::move(axis));

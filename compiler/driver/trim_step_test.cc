@@ -1,12 +1,15 @@
 #include "compiler/driver/trim_step.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status_matchers.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
+#include "compiler/ir/join_parallel.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
@@ -20,7 +23,7 @@ using Shape = std::vector<int64_t>;
 const SizeTerm kB = SizeTerm::OfExtent(0), kS = SizeTerm::OfExtent(1);
 
 // exp of [rows, 6], with the trace's steps; "ROW" in it stands for the loop over rows.
-Program Lowered(int64_t rows, std::string trace, const char* op = "exp") {
+Program Lowered(int64_t rows, std::string trace, const char* op = "exp", bool joined = false) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {rows, 6}});
   const ValueId y = Op(graph, op, {x});
@@ -29,8 +32,9 @@ Program Lowered(int64_t rows, std::string trace, const char* op = "exp") {
   for (size_t at; (at = trace.find("ROW")) != std::string::npos;) trace.replace(at, 3, row);
   const auto steps = ParseTrace(trace);
   EXPECT_THAT(steps, IsOk());
-  const auto scheduled = ApplyTrace(*steps, program);
+  auto scheduled = ApplyTrace(*steps, program);
   EXPECT_THAT(scheduled, IsOk());
+  if (joined) JoinParallel(*scheduled);
   const auto lowered = Lower(*scheduled);
   EXPECT_THAT(lowered, IsOk());
   return *lowered;
@@ -60,6 +64,42 @@ TEST(TrimStepTest, TilesOfRowsAreLeftOutByWhatTheyHold) {
       EXPECT_TRUE(std::includes(got.begin(), got.end(), want.begin(), want.end()));
       EXPECT_LE(got.size(), want.size() + 1);
     }
+  }
+}
+
+// The loop is cut for two threads, and a run's rows are shared by both all the same.
+TEST(TrimStepTest, RowsOfAJoinedLoopAreSharedOutAsTheyAre) {
+  const char* const trace = "split@1 ROW->(p,t) parts=2\nparallel@1 p";
+  const AxisParts rows = {{kB, 3}, {kS, 10}};
+  EXPECT_EQ(TrimOf(Lowered(30, trace), Rows(rows))->iterations, 2u);
+  const auto trim = TrimOf(Lowered(30, trace, "exp", /*joined=*/true), Rows(rows));
+  ASSERT_TRUE(trim.has_value());
+  // With the six columns of each.
+  EXPECT_EQ(trim->iterations, 30u * 6);
+  std::vector<uint32_t> want(4 * 6);
+  std::iota(want.begin(), want.end(), 0);
+  EXPECT_EQ(NeededIterations(*trim, Shape{1, 4}), want);
+}
+
+// A part of many rows is wanted where any of its rows is.
+TEST(TrimStepTest, PartsOfALongLoopAreWantedAsTheirRows) {
+  constexpr int64_t kRows = 3 * 1000;
+  const auto trim = TrimOf(Lowered(kRows, "parallel@1 ROW"), Rows({{kB, 3}, {kS, 1000}}));
+  ASSERT_TRUE(trim.has_value());
+  const int64_t parts = trim->iterations;
+  ASSERT_EQ(parts, 1024);
+  for (const auto& [b, s] : {std::pair(1, 1), {1, 1000}, {2, 37}, {3, 500}, {3, 1000}}) {
+    std::vector<uint32_t> want;
+    for (int64_t p = 0; p < parts; ++p) {
+      bool any = false;
+      for (int64_t row = p * kRows / parts; row < (p + 1) * kRows / parts; ++row) {
+        any = any || (row / 1000 < b && row % 1000 < s);
+      }
+      if (any) want.push_back(static_cast<uint32_t>(p));
+    }
+    const std::vector<uint32_t> got = NeededIterations(*trim, Shape{b, s});
+    EXPECT_TRUE(std::includes(got.begin(), got.end(), want.begin(), want.end())) << b << " " << s;
+    EXPECT_LE(got.size(), want.size() + b) << b << " " << s;
   }
 }
 

@@ -247,4 +247,15 @@ std::vector<uint32_t> NeededIterations(const StepTrim& trim, std::span<const int
   return needed;
 }
 
+TrimCall FirstCall(std::span<const uint32_t> needed, uint32_t iterations) {
+  TrimCall call{.worker = needed[0], .workers = iterations, .count = 1};
+  while (call.worker % 2 == 0 && call.workers % 2 == 0 && 2 * call.count <= needed.size() &&
+         needed[2 * call.count - 1] - needed[0] == 2 * call.count - 1) {
+    call.worker /= 2;
+    call.workers /= 2;
+    call.count *= 2;
+  }
+  return call;
+}
+
 }  // namespace burnish

@@ -38,7 +38,8 @@ struct TrimAxis {
   friend bool operator==(const TrimAxis&, const TrimAxis&) = default;
 };
 // The step's kernel has one parallel loop and nothing beside it: called as worker p of `iterations`
-// it does iteration p (kernel_abi.h says how iterations are shared out).
+// it does iteration p, which may be several of the loop's (kernel_abi.h says how they are shared
+// out).
 struct StepTrim {
   uint32_t step = 0;
   uint32_t iterations = 0;
@@ -86,6 +87,16 @@ void FillLiveTable(const LiveTable& table, std::span<const int64_t> sizes,
 
 // Iterations whose results are read where the sizes are these, ascending.
 std::vector<uint32_t> NeededIterations(const StepTrim& trim, std::span<const int64_t> sizes);
+
+// A call of a kernel that does the first `count` of some iterations.
+struct TrimCall {
+  uint32_t worker = 0, workers = 1;
+  size_t count = 0;
+};
+// `needed`: not empty, ascending, each below `iterations`. Worker w of half as many workers does
+// what two of them do (kernel_abi.h: shares end at floor(w * loop / workers)), so that iterations
+// in a row are few calls.
+TrimCall FirstCall(std::span<const uint32_t> needed, uint32_t iterations);
 
 }  // namespace burnish
 

@@ -221,5 +221,40 @@ TEST(StepTrimTest, ASessionRunsTheNeededIterationsAlone) {
   EXPECT_FALSE(CheckManifest(manifest).ok()) << "a host kernel has no scratch to choose";
 }
 
+// All choices of parts of loops of several lengths: each iteration of those that are needed once.
+TEST(StepTrimTest, CallsDoWhatIsNeededOnce) {
+  for (const uint32_t parts : {1u, 2u, 3u, 6u, 8u, 12u}) {
+    for (const int64_t loop : {int64_t{parts}, int64_t{2} * parts + 1, int64_t{37}}) {
+      for (uint32_t chosen = 1; chosen < 1u << parts; ++chosen) {
+        std::vector<uint32_t> all;
+        for (uint32_t p = 0; p < parts; ++p) {
+          if ((chosen >> p & 1) != 0) all.push_back(p);
+        }
+        std::vector<int> want(loop, 0), got(loop, 0);
+        const auto add = [&](int64_t worker, int64_t workers, std::vector<int>& times) {
+          for (int64_t i = worker * loop / workers; i < (worker + 1) * loop / workers; ++i) {
+            ++times[i];
+          }
+        };
+        for (const uint32_t part : all) add(part, parts, want);
+        for (std::span<const uint32_t> needed = all; !needed.empty();) {
+          const TrimCall call = FirstCall(needed, parts);
+          ASSERT_GE(call.count, 1u);
+          add(call.worker, call.workers, got);
+          needed = needed.subspan(call.count);
+        }
+        ASSERT_EQ(got, want) << parts << " " << loop << " " << chosen;
+      }
+    }
+  }
+  // A run of many is few calls.
+  std::vector<uint32_t> half(512);
+  std::iota(half.begin(), half.end(), 512);
+  const TrimCall call = FirstCall(half, 1024);
+  EXPECT_EQ(call.worker, 1u);
+  EXPECT_EQ(call.workers, 2u);
+  EXPECT_EQ(call.count, 512u);
+}
+
 }  // namespace
 }  // namespace burnish

@@ -16,8 +16,8 @@ void TrimmedSteps::Trim(std::span<const int64_t> extents) {
   }
 }
 
-// Of a kernel with one parallel loop, worker p of as many as there are iterations does iteration p:
-// so single ones can be chosen, with each thread's own scratch.
+// Of a kernel with one parallel loop, worker p of as many as there are parts does part p: so single
+// ones can be chosen, with each thread's own scratch.
 int32_t TrimmedSteps::Run(size_t step, const PlannedStep& planned, int worker,
                           int worker_count) const {
   if (trimmed_.empty() || !trimmed_[step].is_less) {
@@ -30,18 +30,20 @@ int32_t TrimmedSteps::Run(size_t step, const PlannedStep& planned, int worker,
   const size_t count = trimmed.needed.size();
   const size_t first = count * static_cast<size_t>(worker) / static_cast<size_t>(worker_count);
   const size_t end = count * static_cast<size_t>(worker + 1) / static_cast<size_t>(worker_count);
+  std::span<const uint32_t> needed(trimmed.needed.data() + first, end - first);
   int32_t code = BURNISH_KERNEL_OK;
-  for (size_t i = first; i < end; ++i) {
-    const auto iteration = static_cast<int64_t>(trimmed.needed[i]);
+  while (!needed.empty()) {
+    const TrimCall call = FirstCall(needed, trimmed.iterations);
+    needed = needed.subspan(call.count);
     if (planned.context.scratch != nullptr) {
       // The kernel adds its worker's share: that of this thread comes out.
-      const auto shift =
-          static_cast<uint64_t>(worker - iteration) * planned.context.scratch_bytes_per_worker;
+      const auto shift = static_cast<uint64_t>(int64_t{worker} - int64_t{call.worker}) *
+                         planned.context.scratch_bytes_per_worker;
       context.scratch = reinterpret_cast<uint8_t*>(
           reinterpret_cast<uintptr_t>(planned.context.scratch) + static_cast<uintptr_t>(shift));
     }
-    const int32_t got = planned.kernel(&context, static_cast<int32_t>(iteration),
-                                       static_cast<int32_t>(trimmed.iterations));
+    const int32_t got = planned.kernel(&context, static_cast<int32_t>(call.worker),
+                                       static_cast<int32_t>(call.workers));
     if (code == BURNISH_KERNEL_OK) code = got;
   }
   return code;

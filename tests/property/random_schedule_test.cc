@@ -8,8 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "compiler/ir/join_parallel.h"
+#include "compiler/ir/lower.h"
 #include "compiler/ir/printer.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "gtest/gtest.h"
 #include "tests/property/random_program.h"
 #include "tests/property/random_trace.h"
@@ -56,6 +59,36 @@ TEST_P(RandomScheduleTest, ComputesWhatTheDefinitionComputes) {
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_THAT(results[i], IsOk()) << Describe(cases[i]);
   }
+}
+
+// The outermost loops dealt out to workers, where the primitive takes them.
+Program WithParallelPhases(Program scheduled) {
+  const std::vector<NodeId> phases = scheduled.nodes[scheduled.root].children;
+  for (const NodeId phase : phases) {
+    const Node& node = scheduled.nodes[phase];
+    if (node.kind != NodeKind::kLoop || node.loop_kind != LoopKind::kSerial) continue;
+    const auto step = ParseTrace(absl::StrCat("parallel@1 ", scheduled.vars[node.var].name, "\n"));
+    if (step.ok()) ApplyStep(step->at(0), scheduled).IgnoreError();
+  }
+  return scheduled;
+}
+
+TEST(JoinedScheduleTest, ComputesWhatTheDefinitionComputes) {
+  int joined_count = 0;
+  for (uint64_t seed = 0; seed < kBatchCount * kBatchSize; seed += 2) {
+    const RandomProgram defined = MakeRandomProgram(seed);
+    const RandomTrace random = MakeRandomTrace(defined.program, seed);
+    const Program parallel = WithParallelPhases(random.scheduled);
+    Program joined = parallel;
+    JoinParallel(joined);
+    if (Print(joined) == Print(parallel)) continue;
+    ++joined_count;
+    SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", Print(joined)));
+    ASSERT_OK_AND_ASSIGN(const auto want, ExpectedResults(defined, joined));
+    ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(joined));
+    EXPECT_THAT(CheckInterpreted(defined, want, joined, lowered), IsOk());
+  }
+  EXPECT_GE(joined_count, 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Batches, RandomScheduleTest, ::testing::Range(0, kBatchCount));

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "compiler/ir/contract.h"
 #include "compiler/ir/guard_loops.h"
+#include "compiler/ir/join_parallel.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/run_strides.h"
@@ -30,6 +31,7 @@ absl::StatusOr<PreparedCandidate> PrepareCandidate(const CompileItem& item) {
   if (!trace.ok()) return At("trace", trace.status());
   absl::StatusOr<Program> scheduled = ApplyTrace(*trace, *definition);
   if (!scheduled.ok()) return At("trace", scheduled.status());
+  if (!item.guarded_axes.empty()) JoinParallel(*scheduled);
   if (const absl::Status status = Verify(*scheduled); !status.ok()) {
     return At("scheduled program", status);
   }
