@@ -1,11 +1,11 @@
-"""LSTM and GRU against ONNX Runtime: batch 1, one thread, both in turn, with an A/A control.
+"""LSTM and GRU against ONNX Runtime: batch 1, all threads, both in turn, with an A/A control.
 
-    ./dev bench recurrent [--hidden 64,128,...] [--steps 1,200] [--kinds LSTM,GRU] [--db PATH]
+    ./dev bench recurrent [--hidden 64,128,...] [--steps 1,200] [--kinds LSTM,GRU] [--threads 2] [--db PATH]
 
 Each model has one operator with constant weights, its input as wide as its state. It is compiled
 with default schedules, or those of --db; `burnish_runtime` and ONNX Runtime run it in this process,
-in turn. The number is the median over rounds of the ratio of their CPU times, so that what
-else runs on the machine counts little; "a/a" is ours against ours.
+in turn. The number is the median over rounds of the ratio of their times by the wall's clock; "a/a" is
+ours against ours.
 """
 
 import argparse
@@ -56,23 +56,23 @@ def make_model(kind, hidden, steps, seed=0, **attributes):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def cpu_seconds(call, count):
-    start = time.process_time()
+def seconds_of(call, count):
+    start = time.perf_counter()
     for _ in range(count):
         call()
-    return time.process_time() - start
+    return time.perf_counter() - start
 
 
 def ratios(ours, theirs, rounds):
     """Medians of ours / theirs and of ours / ours, and of ours in seconds."""
     for call in (ours, theirs):
         call()
-    count = max(1, int(0.02 / max(cpu_seconds(ours, 3) / 3, 1e-7)))
+    count = max(1, int(0.02 / max(seconds_of(ours, 3) / 3, 1e-7)))
     cross, same, seconds = [], [], []
     for _ in range(rounds):
-        a = cpu_seconds(ours, count)
-        b = cpu_seconds(theirs, count)
-        c = cpu_seconds(ours, count)
+        a = seconds_of(ours, count)
+        b = seconds_of(theirs, count)
+        c = seconds_of(ours, count)
         cross.append((a + c) / 2 / b)
         same.append(a / c)
         seconds.append(c / count)
@@ -88,20 +88,25 @@ def runtime_package(folder):
     return importlib.import_module("burnish_runtime")
 
 
-def measure(burnish_runtime, folder, kind, hidden, steps, rounds, database):
+def session_of(path, threads):
+    """ONNX Runtime's, of a file."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def measure(burnish_runtime, folder, kind, hidden, steps, rounds, threads, database):
     model = make_model(kind, hidden, steps)
     path = os.path.join(folder, f"{kind}_{hidden}_{steps}.onnx")
     onnx.save(model, path)
     bundle = path.replace(".onnx", ".bundle")
-    command = [str(machine.output("//tuner:tuner")), "compile", "--model", path, "--threads", "1", "--out", bundle]
+    command = [str(machine.output("//tuner:tuner")), "compile", "--model", path, f"--threads={threads}", "--out", bundle]
     command += ["--db", database] if database else []
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    reference = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    reference = session_of(path, threads)
     x = np.random.default_rng(1).standard_normal((steps, 1, hidden)).astype(np.float32)
     want = reference.run(None, {"x": x})
-    loaded = burnish_runtime.load(bundle, threads=1)
+    loaded = burnish_runtime.load(bundle, threads=threads)
     got = loaded.run(x)
     for a, b in zip(got, want):
         assert np.abs(np.asarray(a) - b).max() < 1e-4, f"{kind} {hidden} {steps}: wrong"
@@ -114,6 +119,7 @@ def main():
     parser.add_argument("--steps", default="1,200")
     parser.add_argument("--kinds", default="LSTM,GRU")
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--db", default="")
     arguments = parser.parse_args()
     machine.build(EXTENSION, "//tuner", "//worker/builder")
@@ -124,7 +130,7 @@ def main():
             for hidden in map(int, arguments.hidden.split(",")):
                 for steps in map(int, arguments.steps.split(",")):
                     ratio, same, seconds = measure(runtime, folder, kind, hidden, steps,
-                                                   arguments.rounds, arguments.db)
+                                                   arguments.rounds, arguments.threads, arguments.db)
                     found.append(ratio)
                     print(f"{kind:4} hidden {hidden:5} steps {steps:4}: {ratio:5.2f} of ONNX "
                           f"Runtime, {seconds * 1e6:9.1f} us  (a/a {same:.2f})", flush=True)
