@@ -93,6 +93,10 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec) {
     tuning.flop_counts.push_back(task.flop_count);
     tuning.constant_bytes += task.weight * WorkloadConstantBytes(task.workload);
   }
+  if (tuning.tasks.empty()) {
+    return MakeError(ErrorCode::kUsage, "there is nothing to tune: no operator computes anything",
+                     TitleOf(spec), "`tuner compile` builds the model as it is");
+  }
   return tuning;
 }
 

@@ -190,8 +190,11 @@ class Cases:
                         [value("pixels", ["batch", 4])],
                         [value("y", ["batch", 4])]).SerializeToString()
         wrong = self.refused_model(content, EX_DATAERR, "B0303", "pixels", "--shape")
-        for shape in ("pixels=0x4", "pixels", "pixels=ax4"):
+        for shape in ("pixels=-1x4", "pixels", "pixels=ax4"):
             wrong += self.refused_model(content, EX_USAGE, "B0101", flags=("--shape", shape))
+        # Nothing is a shape; there is just nothing to tune.
+        wrong += self.tuner("submit", "--model", self.write("bad.onnx", content), "--db", self.path("untouched.db"),
+                            "--shape", "pixels=0x4").complaints(EX_USAGE, "B0101", "nothing to tune", "tuner compile")
         wrong += self.refused_model(content, EX_USAGE, "B0307", "nothing", "inputs are: pixels",
                                     flags=("--shape", "nothing=1x4"))
         for shape in ("1x5", "1x4x1"):
