@@ -184,15 +184,37 @@ absl::Status CastLike(OnnxNode& node) {
 }
 
 // Bounds that are no constants: a chain of max and min.
+// The greatest number, which is the bound that Clip has where none is given: infinities are none.
+// As an attribute it was one of 32 bits.
+double ClipBound(DType dtype, bool is_attribute) {
+  constexpr double kF16 = 65504, kBf16 = 0x1.FEp127;
+  if (dtype == DType::kF16) return kF16;
+  if (dtype == DType::kBf16) return kBf16;
+  return dtype == DType::kF64 && !is_attribute ? std::numeric_limits<double>::max()
+                                               : std::numeric_limits<float>::max();
+}
+
+Attributes OneBound(const char* name, double bound) {
+  Attributes attributes;
+  attributes.Set(name, bound);
+  return attributes;
+}
+
 absl::Status ClipByTensors(OnnxNode& node, ValueId x) {
+  const DType dtype = node.TypeOf(x).dtype;
+  const double bound = IsFloat(dtype) ? ClipBound(dtype, /*is_attribute=*/false) : 0;
+  // The lower bound first: where it lies above the upper one, ONNX wants the upper one.
   if (node.HasInput(1)) {
     ASSIGN_OR_RETURN(const ValueId low, node.Input(1));
-    // The lower bound first: where it lies above the upper one, ONNX wants the upper one.
     ASSIGN_OR_RETURN(x, node.Emit("max", {x, low}));
+  } else if (IsFloat(dtype)) {
+    ASSIGN_OR_RETURN(x, node.Emit("clip", {x}, OneBound("min", -bound)));
   }
   if (node.HasInput(2)) {
     ASSIGN_OR_RETURN(const ValueId high, node.Input(2));
     ASSIGN_OR_RETURN(x, node.Emit("min", {x, high}));
+  } else if (IsFloat(dtype)) {
+    ASSIGN_OR_RETURN(x, node.Emit("clip", {x}, OneBound("max", bound)));
   }
   node.SetOutput(0, x);
   return absl::OkStatus();
@@ -202,11 +224,12 @@ absl::Status Clip(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   // Not as attributes, which are doubles: not every 64-bit integer is one.
   if (!IsFloat(node.TypeOf(x).dtype)) return ClipByTensors(node, x);
+  const bool has_attributes = node.opset() < 11;
+  const double greatest = ClipBound(node.TypeOf(x).dtype, has_attributes);
   Attributes attributes;
-  if (node.opset() < 11) {  // Attributes; absent means no bound.
-    if (node.HasAttribute("min")) attributes.Set("min", node.Float("min", 0));
-    if (node.HasAttribute("max")) attributes.Set("max", node.Float("max", 0));
-  } else {
+  attributes.Set("min", has_attributes ? node.Float("min", -greatest) : -greatest);
+  attributes.Set("max", has_attributes ? node.Float("max", greatest) : greatest);
+  if (!has_attributes) {
     for (int i = 1; i <= 2; ++i) {
       if (!node.HasInput(i)) continue;
       ASSIGN_OR_RETURN(const ValueId bound, node.Input(i));
@@ -217,10 +240,6 @@ absl::Status Clip(OnnxNode& node) {
       attributes.Set(i == 1 ? "min" : "max",
                      FirstAsDouble(type, *node.context().graph.value(bound).data));
     }
-  }
-  if (attributes.values().empty()) {
-    node.SetOutput(0, x);
-    return absl::OkStatus();
   }
   return node.Finish("clip", {x}, std::move(attributes));
 }
