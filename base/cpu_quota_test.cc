@@ -1,11 +1,9 @@
 #include "base/cpu_quota.h"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 
+#include "base/fake_root.h"
 #include "base/usable_cpus.h"
 #include "gtest/gtest.h"
 
@@ -14,19 +12,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
-class CpuQuotaTest : public ::testing::Test {
- protected:
-  CpuQuotaTest() : root_(std::string(std::getenv("TEST_TMPDIR")) + "/" + Name()) {}
-  static std::string Name() {
-    return ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-  void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path whole = root_ + path;
-    std::filesystem::create_directories(whole.parent_path());
-    std::ofstream(whole) << text;
-  }
-  const std::string root_;
-};
+using CpuQuotaTest = FakeRootTest;
 
 TEST_F(CpuQuotaTest, NothingSaysNothing) {
   EXPECT_EQ(CpuQuota(root_), kNone);

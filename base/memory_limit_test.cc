@@ -2,12 +2,9 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <string>
 
+#include "base/fake_root.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -15,19 +12,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
-class MemoryLimitTest : public ::testing::Test {
- protected:
-  MemoryLimitTest() : root_(std::string(std::getenv("TEST_TMPDIR")) + "/" + Name()) {}
-  static std::string Name() {
-    return ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-  void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path whole = root_ + path;
-    std::filesystem::create_directories(whole.parent_path());
-    std::ofstream(whole) << text;
-  }
-  const std::string root_;
-};
+using MemoryLimitTest = FakeRootTest;
 
 TEST_F(MemoryLimitTest, NothingSaysNothing) {
   EXPECT_EQ(MemoryLimit(root_), kNone);
