@@ -143,7 +143,11 @@ bool IsWhole(const AxisParts& parts) {
                      [](const AxisPart& part) { return part.IsFull(); });
 }
 
-TrimAxis AsListed(const std::vector<Range>& written) {
+// By starts that repeat, or else by all of them.
+TrimAxis AxisAsWritten(const std::vector<Range>& written) {
+  if (std::optional<TrimAxis> repeats = AxisOf(written); repeats.has_value()) {
+    return *std::move(repeats);
+  }
   TrimAxis axis{.parts = {}, .inner = 1, .span = 1, .starts = {}};
   for (const Range& range : written) {
     axis.starts.push_back(range.min);
@@ -221,14 +225,13 @@ std::vector<LoopFlags> LoopFlagsOf(const GuardedLoops& guarded, const StepGuards
                                                    .count = static_cast<uint32_t>(guard.count),
                                                    .axes = {}});
     for (const LoopGuard::Written& written : guard.written) {
-      std::optional<TrimAxis> axis = AxisOf(written.ranges);
-      if (!axis.has_value()) axis = AsListed(written.ranges);
+      TrimAxis axis = AxisAsWritten(written.ranges);
       AxisParts along;
       for (size_t d = written.axis; d < written.axis + written.count; ++d) {
         along.insert(along.end(), parts[d].begin(), parts[d].end());
       }
-      SetParts(along, *axis);
-      loop.axes.push_back(*std::move(axis));
+      SetParts(along, axis);
+      loop.axes.push_back(std::move(axis));
     }
   }
   return loops;
@@ -247,11 +250,10 @@ std::optional<StepTrim> TrimOf(const Program& lowered, const DemandedParts& dema
   for (size_t d = 0; d < parts.size(); ++d) {
     if (IsWhole(parts[d])) continue;
     const std::vector<Range> written = WrittenRanges(lowered, loop, output, d, starts);
-    std::optional<TrimAxis> axis = AxisOf(written);
-    if (!axis.has_value() && Differs(written)) axis = AsListed(written);
-    if (!axis.has_value()) continue;
-    SetParts(parts[d], *axis);
-    trim.axes.push_back(*std::move(axis));
+    if (!Differs(written)) continue;
+    TrimAxis axis = AxisAsWritten(written);
+    SetParts(parts[d], axis);
+    trim.axes.push_back(std::move(axis));
   }
   return trim.axes.empty() ? std::nullopt : std::optional(std::move(trim));
 }
