@@ -2,15 +2,18 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/unique_fd.h"
 
 namespace burnish {
 namespace {
@@ -30,6 +33,32 @@ constexpr absl::Duration kSweepInterval = absl::Milliseconds(100);
 constexpr absl::Duration kNoticeInterval = absl::Seconds(10);
 // The part of an IPv6 address that names a network (RFC 4291, section 2.5.4).
 constexpr size_t kNetworkBytes = 8;
+
+// Of gRPC's text for who calls; nullopt: no address of a network.
+std::optional<sockaddr_storage> AddressOf(absl::string_view peer) {
+  sockaddr_storage address = {};
+  const std::string host = absl::StrReplaceAll(
+      peer.substr(0, peer.rfind(':')),
+      {{"ipv4:", ""}, {"ipv6:", ""}, {"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}});
+  auto& four = reinterpret_cast<sockaddr_in&>(address);
+  auto& six = reinterpret_cast<sockaddr_in6&>(address);
+  if (inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
+    address.ss_family = AF_INET;
+  } else if (inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) == 1) {
+    address.ss_family = AF_INET6;
+  } else {
+    return std::nullopt;
+  }
+  return address;
+}
+
+// Whether it is an address of this machine. The kernel is asked, whose answer is today's: it lets a
+// socket have no other.
+bool IsOwn(const sockaddr_storage& address) {
+  const UniqueFd probe(socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const socklen_t size = address.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  return bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0;
+}
 
 }  // namespace
 
@@ -66,20 +95,13 @@ std::string AddressKey(const sockaddr_storage& peer, uid_t uid) {
 }
 
 std::string ClientKey(absl::string_view peer) {
-  sockaddr_storage address = {};
-  const std::string host = absl::StrReplaceAll(
-      peer.substr(0, peer.rfind(':')),
-      {{"ipv4:", ""}, {"ipv6:", ""}, {"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}});
-  auto& four = reinterpret_cast<sockaddr_in&>(address);
-  auto& six = reinterpret_cast<sockaddr_in6&>(address);
-  if (inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
-    address.ss_family = AF_INET;
-  } else if (inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) == 1) {
-    address.ss_family = AF_INET6;
-  } else {
-    return "unix";
-  }
-  return AddressKey(address, 0);
+  const std::optional<sockaddr_storage> address = AddressOf(peer);
+  return address.has_value() ? AddressKey(*address, 0) : "unix";
+}
+
+std::string HostKey(absl::string_view peer) {
+  const std::optional<sockaddr_storage> address = AddressOf(peer);
+  return address.has_value() && !IsOwn(*address) ? AddressKey(*address, 0) : "local";
 }
 
 AcceptCore::AcceptCore(AcceptLimits limits, std::function<bool(const Connection&)> is_open)

@@ -32,6 +32,11 @@ std::string AddressKey(const sockaddr_storage& peer, uid_t uid);
 // are one, "unix": gRPC does not say which of them calls.
 std::string ClientKey(absl::string_view peer);
 
+// The same for the question whether two callers are two machines: "local" for this machine, however
+// it calls (by a unix socket, a loopback address, or one of its own). Two networks of one machine,
+// such as those of containers, are two all the same.
+std::string HostKey(absl::string_view peer);
+
 enum class AcceptVerdict {
   kServe,
   kRefuse,  // Close it: there are too many.

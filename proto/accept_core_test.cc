@@ -1,6 +1,7 @@
 #include "proto/accept_core.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 
 #include <cerrno>
@@ -135,6 +136,34 @@ TEST(ClientKeyTest, IsTheAddressOfACallsPeer) {
   for (const char* peer : {"unix:", "unix:/run/tracker.sock", "fd:7", "", "ipv4::"}) {
     EXPECT_EQ(ClientKey(peer), "unix") << peer;
   }
+}
+
+TEST(HostKeyTest, IsOneForAllThatThisMachineIsCalledBy) {
+  for (const char* peer : {"unix:", "fd:7", "", "ipv4:127.0.0.1:4711", "ipv4:127.9.8.7:4711",
+                           "ipv6:[::1]:4711", "ipv6:%5B::ffff:127.0.0.1%5D:4711"}) {
+    EXPECT_EQ(HostKey(peer), "local") << peer;
+  }
+  // Every address that an interface has: a caller may choose among them.
+  ifaddrs* list = nullptr;
+  ASSERT_EQ(getifaddrs(&list), 0);
+  int count = 0;
+  for (const ifaddrs* own = list; own != nullptr; own = own->ifa_next) {
+    if (own->ifa_addr == nullptr || own->ifa_addr->sa_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    ASSERT_NE(inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(own->ifa_addr)->sin_addr,
+                        text, sizeof(text)),
+              nullptr);
+    EXPECT_EQ(HostKey(absl::StrCat("ipv4:", text, ":4711")), "local") << text;
+    ++count;
+  }
+  freeifaddrs(list);
+  EXPECT_GT(count, 0);
+}
+
+TEST(HostKeyTest, IsTheAddressOfAnotherMachine) {
+  // Of networks that documents alone have (RFC 5737, RFC 3849).
+  EXPECT_EQ(HostKey("ipv4:192.0.2.3:4711"), "192.0.2.3");
+  EXPECT_EQ(HostKey("ipv6:[2001:db8:1:2::7]:4711"), "2001:db8:1:2::/64");
 }
 
 }  // namespace

@@ -7,18 +7,31 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/secret.h"
+#include "base/status_macros.h"
 
 namespace burnish {
 namespace {
 
 bool IsUnixSocket(absl::string_view address) { return absl::StartsWith(address, "unix:"); }
+
+// Whether this user alone can enter it.
+absl::StatusOr<bool> IsOwnFolder(const std::string& folder) {
+  struct stat info = {};
+  if (lstat(folder.c_str(), &info) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", folder));
+  }
+  return S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
 
 }  // namespace
 
@@ -76,6 +89,12 @@ absl::StatusOr<std::string> LoopbackSecret(absl::string_view address, const GetE
   return UserSecret(getenv, "BURNISH_LOOPBACK_SECRET", "loopback-secret");
 }
 
+bool IsOwnDoor(absl::string_view address) {
+  if (!absl::ConsumePrefix(&address, "unix:")) return false;
+  const std::filesystem::path path{std::string(address)};
+  return IsOwnFolder(path.parent_path().string()).value_or(false);
+}
+
 absl::StatusOr<std::string> UserSocket(absl::string_view program, const GetEnv& getenv) {
   const char* const runtime = getenv("XDG_RUNTIME_DIR");
   std::string folder = runtime == nullptr ? "" : absl::StrCat(runtime, "/burnish");
@@ -84,13 +103,9 @@ absl::StatusOr<std::string> UserSocket(absl::string_view program, const GetEnv& 
     folder = absl::StrCat("/tmp/burnish-", geteuid());
     mkdir(folder.c_str(), S_IRWXU);
   }
-  struct stat info = {};
-  if (lstat(folder.c_str(), &info) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", folder));
-  }
   // Anybody may have made it before, in /tmp.
-  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
-      (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+  ASSIGN_OR_RETURN(const bool is_own, IsOwnFolder(folder));
+  if (!is_own) {
     return absl::PermissionDeniedError(
         absl::StrCat(folder,
                      " is not this user's alone: remove it, or name another place by "

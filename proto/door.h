@@ -41,6 +41,10 @@ const char* SystemGetEnv(const char* name);
 absl::StatusOr<std::string> LoopbackSecret(absl::string_view address,
                                            const GetEnv& getenv = SystemGetEnv);
 
+// Whether only this user's processes can be at the other end: a unix socket in a folder that nobody
+// else may enter, as it is now.
+bool IsOwnDoor(absl::string_view address);
+
 // "unix:PATH" of a socket that only this user can reach, for the program of that name: in
 // $XDG_RUNTIME_DIR/burnish, or /tmp/burnish-UID, which is made. PERMISSION_DENIED, with what to do:
 // it is another user's, or others may enter it.

@@ -59,6 +59,20 @@ TEST(DoorTest, PortsEndAt65535) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65536 of farm:65536")));
 }
 
+TEST(DoorTest, OwnDoorIsASocketInAFolderThatNobodyElseEnters) {
+  const TempDir folder = *TempDir::Create("door");
+  const std::string address = absl::StrCat("unix:", folder.path(), "/socket");
+  EXPECT_TRUE(IsOwnDoor(address));
+  for (const mode_t others : {0710, 0701, 0755, 01777}) {
+    ASSERT_EQ(chmod(folder.path().c_str(), others), 0);
+    EXPECT_FALSE(IsOwnDoor(address)) << others;
+  }
+  for (const char* shared : {"localhost:7171", "unix-abstract:name", "unix:/socket", "unix:socket",
+                             "unix:/none/socket"}) {
+    EXPECT_FALSE(IsOwnDoor(shared)) << shared;
+  }
+}
+
 class UsersDoorTest : public ::testing::Test {
  protected:
   const TempDir folder_ = *TempDir::Create("door");

@@ -281,6 +281,8 @@ v1::Measurement ToProto(const Measurement& measurement) {
   BuildToProto(measurement.build, message.mutable_build());
   *message.mutable_numerics() = ToProto(measurement.numerics);
   message.set_network_factor(measurement.network_factor);
+  message.set_worker_address(measurement.worker_address);
+  message.set_unconfirmed(measurement.unconfirmed);
   if (measurement.effort != Effort()) {
     v1::Effort* effort = message.mutable_effort();
     effort->set_check_ns(measurement.effort.check_ns);
@@ -305,6 +307,8 @@ absl::StatusOr<Measurement> FromProto(const v1::Measurement& message) {
   ASSIGN_OR_RETURN(measurement.build, BuildFromProto(message.build()));
   if (message.has_numerics()) measurement.numerics = FromProto(message.numerics());
   measurement.network_factor = message.network_factor();
+  measurement.worker_address = message.worker_address();
+  measurement.unconfirmed = message.unconfirmed();
   // A worker that counts backwards has not counted.
   measurement.effort = {.check_ns = std::max<int64_t>(0, message.effort().check_ns()),
                         .wait_ns = std::max<int64_t>(0, message.effort().wait_ns()),

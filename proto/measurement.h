@@ -133,6 +133,10 @@ struct Effort {
   bool operator==(const Effort&) const = default;
 };
 
+// The address of workers at a tracker that only its own user's processes reach: whoever believes
+// the tracker believes them.
+inline constexpr char kOwnAddress[] = "own";
+
 struct Measurement {
   std::string candidate_id;
   std::variant<Latencies, Failure> outcome;
@@ -141,6 +145,10 @@ struct Measurement {
   Numerics numerics;
   double network_factor = 0;  // > 0: of a `refine` in the network.
   Effort effort;
+  // Both are the tuner's to say: where the worker's call came from, as its tracker saw it (empty:
+  // not known), and whether no worker at another address has measured the same.
+  std::string worker_address;
+  bool unconfirmed = false;
 
   // Null where the outcome is the other one.
   const Latencies* latencies() const { return std::get_if<Latencies>(&outcome); }

@@ -81,6 +81,9 @@ struct WorkerReport {
   bool leaving = false;     // Wants no more jobs.
   std::vector<SlotReport> slots = {};
   std::optional<CalibrationRow> calibration = std::nullopt;  // Of its machine.
+  // Where the call came from: HostKey, or kOwnAddress. The tracker's to say, so that no message has
+  // it.
+  std::string address = "";
 
   bool operator==(const WorkerReport&) const = default;
 };

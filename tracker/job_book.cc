@@ -233,7 +233,7 @@ void JobBook::Renew(TrackedJob& job) {
   tuner.results.emplace(job.number, &job);
 }
 
-void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id) {
+void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const ResultSource& source) {
   CHECK(job.state != TrackedJob::State::kDone) << "for " << job.spec.id;
   Tuner& tuner = tuners_.at(job.tuner_id);
   Close(job, tuner);
@@ -242,7 +242,7 @@ void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& wor
   CountFor(added, tuner);
   job.state = TrackedJob::State::kDone;
   job.outcome = std::move(outcome);
-  job.worker_id = worker_id;
+  job.source = source;
   job.number = ++last_number_;
   // A job holds its question or its answer, never both.
   job.spec = JobSpec{.id = std::move(job.spec.id), .study = std::move(job.spec.study)};

@@ -35,6 +35,13 @@ struct LaneKey {
   auto operator<=>(const LaneKey&) const = default;
 };
 
+// Who gave an outcome: a worker, or the tracker itself.
+struct ResultSource {
+  std::string worker_id = "";  // Empty: the tracker's own.
+  std::string address = "";    // The worker's, as of WorkerReport.
+  int64_t lease_epoch = 0;     // That the outcome came from.
+};
+
 // What takes room in a tracker, of one tuner or of all.
 struct Usage {
   int64_t jobs = 0;          // Open.
@@ -112,9 +119,8 @@ struct TrackedJob {
 
   // kDone.
   JobOutcome outcome;
-  std::string worker_id;    // Empty: the tracker's own outcome.
-  int64_t lease_epoch = 0;  // That the outcome came from; 0: the tracker's own.
-  int64_t number = 0;       // Of the result, ascending.
+  ResultSource source;
+  int64_t number = 0;  // Of the result, ascending.
 
   // Others are preferred: this one has lost it, or its tuner doubts this one's word on it.
   bool Avoids(const std::string& worker_id) const;
@@ -185,7 +191,7 @@ class JobBook {
   // the tuner again.
   void Renew(TrackedJob& job);
   // The job is done: from now on a result of its tuner.
-  void Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id);
+  void Finish(TrackedJob& job, JobOutcome outcome, const ResultSource& source);
   // Forgets the job. `acknowledged`: remembers that its result is needless.
   void Erase(TrackedJob& job, bool acknowledged);
   // Forgets a tuner that has no jobs.

@@ -203,7 +203,8 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
     collected.results.push_back({.number = job.number,
                                  .job_id = job.spec.id,
                                  .outcome = job.outcome,
-                                 .worker_id = job.worker_id,
+                                 .worker_id = job.source.worker_id,
+                                 .worker_address = job.source.address,
                                  .attempt_count = job.attempt_count});
   }
   collected.unmatched = FindUnmatched(&tuner);
@@ -228,7 +229,7 @@ void TrackerCore::Acknowledge(const Tuner& tuner, const std::string& job_id,
   ++counters_.acknowledged;
   // Open: the tuner has the result from an earlier tracker, so nobody needs it any more.
   if (job->state != State::kDone) Detach(*job);
-  if (!job->worker_id.empty()) workers.insert(job->worker_id);
+  if (!job->source.worker_id.empty()) workers.insert(job->source.worker_id);
   book_.Erase(*job, /*acknowledged=*/true);
 }
 
@@ -264,18 +265,16 @@ int64_t TrackerCore::Cancel(absl::Time now, const std::string& tuner_id,
     if (job->state == State::kDone) continue;
     ++cancelled_count;
     ++counters_.cancelled;
-    Finish(now, *job, Failure{.kind = FailureKind::kCancelled, .message = "by the tuner"}, "", 0);
+    Finish(now, *job, Failure{.kind = FailureKind::kCancelled, .message = "by the tuner"}, {});
   }
   Dispatch(now);
   return cancelled_count;
 }
 
 void TrackerCore::Finish(absl::Time now, TrackedJob& job, JobOutcome outcome,
-                         const std::string& worker_id, int64_t lease_epoch) {
+                         const ResultSource& source) {
   Detach(job);
-  // The worker that gave the outcome is told apart from one with a second copy by this number.
-  job.lease_epoch = lease_epoch;
-  book_.Finish(job, std::move(outcome), worker_id);
+  book_.Finish(job, std::move(outcome), source);
   finished_rate_.Add(now);
   ++counters_.finished;
   NudgeTuner(*book_.FindTuner(job.tuner_id));

@@ -111,9 +111,7 @@ class TrackerCore {
   void DropOrphansOf(const std::string& job_id);
   // The worker has the job's result and is asked to send it.
   void Fetch(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job);
-  // `lease_epoch`: that the outcome came from; 0 and no worker: the tracker's own.
-  void Finish(absl::Time now, TrackedJob& job, JobOutcome outcome, const std::string& worker_id,
-              int64_t lease_epoch);
+  void Finish(absl::Time now, TrackedJob& job, JobOutcome outcome, const ResultSource& source);
   // `tuner`: only its jobs; null: everybody's.
   std::vector<UnmatchedQueue> FindUnmatched(const Tuner* tuner) const;
   absl::Status FullError(int64_t excess);

@@ -122,7 +122,7 @@ void TrackerCore::Judge(absl::Time now, TrackedJob& job) {
     const std::string message =
         absl::StrCat("given up after ", job.losses.size(), " losses on ", witnesses.size(),
                      " workers that do well otherwise: ", Texts(job));
-    Finish(now, job, Failure{.kind = FailureKind::kPoisoned, .message = message}, "", 0);
+    Finish(now, job, Failure{.kind = FailureKind::kPoisoned, .message = message}, {});
   } else if (now >= undecided_.at(job.spec.id)) {
     Park(now, job, absl::StrCat("only ", witnesses.size(), " of its workers do well otherwise"));
   }
@@ -134,7 +134,7 @@ void TrackerCore::Park(absl::Time now, TrackedJob& job, absl::string_view why) {
          Failure{.kind = FailureKind::kParked,
                  .message = absl::StrCat("parked without a verdict, ", why,
                                          "; try it again when the farm is well: ", Texts(job))},
-         "", 0);
+         {});
 }
 
 bool TrackerCore::DoesWell(const TrackedJob& job, const TrackedJob::Loss& loss) const {

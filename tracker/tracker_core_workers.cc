@@ -63,6 +63,7 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   worker->lost = false;
   NoteSpeech(*worker);
   worker->host = report.host;
+  worker->address = report.address;
   worker->leaving = report.leaving;
   NoteOffer(*worker);
   worker->calibration = report.calibration;
@@ -220,7 +221,8 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
   }
   if (job->state == State::kDone) {
     // By lease, not by worker alone: a worker may have executed the same job twice.
-    const bool is_source = job->worker_id == worker.id && job->lease_epoch == held.lease.epoch;
+    const bool is_source =
+        job->source.worker_id == worker.id && job->source.lease_epoch == held.lease.epoch;
     if (!is_source && !held.is_duplicate) ++counters_.duplicates_dropped;
     held.is_duplicate |= !is_source;
     return;
@@ -239,7 +241,9 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
     worker.NoteEnd(result.lease.job_id, /*lost=*/false);
     // Whoever has the lease: the first valid result wins, also from a worker that was taken for
     // lost. Detach tells the present one to stop.
-    Finish(now, *job, *result.outcome, worker.id, result.lease.epoch);
+    // A second copy of the result is told apart from this one by the lease's number.
+    Finish(now, *job, *result.outcome,
+           {.worker_id = worker.id, .address = worker.address, .lease_epoch = result.lease.epoch});
     return;
   }
   // It says that a tracker has the outcome: the one before this. See also MakeSlotOrders.

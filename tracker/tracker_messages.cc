@@ -131,6 +131,7 @@ v1::CollectResultsResponse ToProto(const Collected& collected) {
     out->set_job_id(result.job_id);
     *out->mutable_outcome() = ToProto(result.outcome);
     out->set_worker_id(result.worker_id);
+    out->set_worker_address(result.worker_address);
     out->set_attempt_count(result.attempt_count);
   }
   for (const UnmatchedQueue& queue : collected.unmatched) {
@@ -147,6 +148,7 @@ absl::StatusOr<Collected> FromProto(const v1::CollectResultsResponse& message) {
     out.job_id = result.job_id();
     ASSIGN_OR_RETURN(out.outcome, FromProto(result.outcome()));
     out.worker_id = result.worker_id();
+    out.worker_address = result.worker_address();
     out.attempt_count = result.attempt_count();
   }
   for (const v1::UnmatchedQueue& queue : message.unmatched()) {

@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -18,6 +19,8 @@
 #include "base/status_macros.h"
 #include "proto/accept_core.h"
 #include "proto/artifact_codec.h"
+#include "proto/door.h"
+#include "proto/measurement.h"
 #include "proto/rpc.h"
 #include "proto/rpc_server.h"
 #include "proto/tracker.grpc.pb.h"
@@ -168,6 +171,7 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   const TrackerServiceOptions options_;
   const Greeter greeter_;
   std::unique_ptr<RpcServer> server_;
+  std::atomic<bool> has_own_door_ = false;  // Calls may come while Listen has yet to return.
   std::thread timer_;
 
   // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
@@ -189,6 +193,7 @@ absl::Status TrackerService::Impl::Listen() {
   ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen, [this](grpc::ServerBuilder& builder) {
                      builder.RegisterService(this);
                    }));
+  has_own_door_ = IsOwnDoor(server_->address());
   timer_ = std::thread([this] { RunTimer(); });
   return absl::OkStatus();
 }
@@ -220,8 +225,9 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
   if (const absl::Status fit = greeter_.Greet(*context, "worker"); !fit.ok())
     return FinishNow(context, fit);
   // Parsed before the lock is taken: a large or malformed message must not hold up the others.
-  const absl::StatusOr<WorkerReport> report = FromProto(*request);
+  absl::StatusOr<WorkerReport> report = FromProto(*request);
   if (!report.ok()) return FinishNow(context, report.status());
+  report->address = has_own_door_ ? kOwnAddress : HostKey(context->peer());
   Answers answers;
   const std::lock_guard lock(mutex_);
   // With the lock held: OnCancel may come at once, and must not look for the call before it is in

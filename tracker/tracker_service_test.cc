@@ -3,6 +3,7 @@
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <sys/stat.h>
 
 #include <latch>
 #include <map>
@@ -21,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "proto/artifact_client.h"
 #include "proto/artifact_codec.h"
+#include "proto/measurement.h"
 #include "proto/protocol.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
@@ -204,6 +206,39 @@ TEST_F(TrackerServiceTest, HangingWorkerIsAnsweredWhenAJobComes) {
   ASSERT_TRUE(sync.status.ok()) << sync.status.error_message();
   ASSERT_THAT(sync.response.slots(), SizeIs(1));
   EXPECT_EQ(sync.response.slots(0).job().id(), "job");
+}
+
+// A tuner is told where a result came from by the tracker, whatever the worker says of its host.
+TEST_F(TrackerServiceTest, ResultNamesTheAddressOfItsWorkersCall) {
+  const TempDir own = *TempDir::Create("tracker-service-test");
+  const TempDir shared = *TempDir::Create("tracker-service-test");
+  ASSERT_EQ(chmod(shared.path().c_str(), 0755), 0);
+  const std::pair<std::string, std::string> cases[] = {
+      {"localhost:0", "local"},
+      {absl::StrCat("unix:", shared.path(), "/socket"), "local"},
+      {absl::StrCat("unix:", own.path(), "/socket"), kOwnAddress}};
+  for (const auto& [listen, address] : cases) {
+    Start({.listen = listen});
+    ASSERT_TRUE(Submit(OneJob("job")).ok());
+    v1::SynchronizeRequest request = IdleWorker("w", 1);
+    request.set_host("another machine, honestly");
+    SyncCall begun(*stub_, request);
+    begun.done.wait();
+    ASSERT_EQ(begun.response.slots_size(), 1) << begun.status.error_message();
+    request.set_sequence(2);
+    request.set_epoch(begun.response.epoch());
+    v1::HeldResult* held = request.mutable_slots(0)->add_results();
+    *held->mutable_lease() = begun.response.slots(0).lease();
+    held->mutable_outcome()->set_payload("done");
+    SyncCall done(*stub_, request);
+    v1::CollectResultsRequest collect;
+    collect.set_tuner_id("tuner");
+    collect.set_tuner_secret(kSecret);
+    v1::CollectResultsResponse response;
+    while (response.results_size() == 0) ASSERT_TRUE(Collect(collect, &response).ok());
+    EXPECT_EQ(response.results(0).worker_id(), "w");
+    EXPECT_EQ(response.results(0).worker_address(), address) << listen;
+  }
 }
 
 TEST_F(TrackerServiceTest, HangingCallsAreAnsweredWhenTheirTimeIsUp) {

@@ -112,6 +112,8 @@ struct ResultEntry {
   std::string job_id = "";
   JobOutcome outcome = {};
   std::string worker_id = "";  // Empty: the tracker's own outcome.
+  // Where that worker's call came from, as the tracker saw it (WorkerReport).
+  std::string worker_address = "";
   int32_t attempt_count = 0;
 
   bool operator==(const ResultEntry&) const = default;

@@ -85,7 +85,8 @@ struct LeaseEnd {
 
 struct WorkerState {
   std::string id;
-  std::string host;
+  std::string host;     // As it says.
+  std::string address;  // As its last call came (WorkerReport).
   int64_t incarnation = 0;
   int64_t epoch = 0;  // Of the incarnation.
   // Another process that says it has this id, and the epoch that it has to echo to get it; 0: none.

@@ -41,8 +41,9 @@ void SimTracker::Kill() {
   for (auto& [id, call] : std::exchange(tuner_calls_, {})) call.reply(gone);
 }
 
-void SimTracker::Synchronize(const WorkerReport& report, OrdersReply reply) {
+void SimTracker::Synchronize(WorkerReport report, OrdersReply reply) {
   if (!is_alive()) return reply(absl::UnavailableError("no tracker"));
+  report.address = TrackerModel::AddressOf(report.worker_id);
   const absl::StatusOr<SyncReply> answer = core_->Synchronize(loop_->now(), report);
   model_->Reported(loop_->now(), report, answer);
   if (!answer.ok()) {

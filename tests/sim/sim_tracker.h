@@ -33,7 +33,7 @@ class SimTracker {
   bool is_alive() const { return core_ != nullptr; }
 
   // UNAVAILABLE: nobody listens.
-  void Synchronize(const WorkerReport& report, OrdersReply reply);
+  void Synchronize(WorkerReport report, OrdersReply reply);
   absl::StatusOr<int64_t> Submit(const std::string& tuner_id, const std::vector<JobSpec>& jobs,
                                  bool resubmission);
   void Collect(const CollectRequest& request, CollectReply reply);

@@ -194,7 +194,8 @@ void TrackerModel::WasCollected(const CollectRequest& request, const Collected& 
       if (mine == nullptr || mine->kind != failure->kind) {
         Fail("the first result stands", result.job_id);
       }
-    } else if (job.outcome != result.outcome || job.source != result.worker_id) {
+    } else if (job.outcome != result.outcome || job.source != result.worker_id ||
+               result.worker_address != AddressOf(result.worker_id)) {
       Fail("the first result stands", result.job_id);
     }
     job.number = result.number;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "proto/job.h"
 #include "proto/synchronize.h"
@@ -40,6 +41,11 @@ class TrackerModel {
   static std::string ClientOf(const std::string& tuner) {
     const char last = tuner.back();
     return tuner.starts_with("rogue") ? "rogue" : (last - '0') % 2 == 0 ? "host0" : "host1";
+  }
+
+  // Where a worker's calls come from: each has a host.
+  static std::string AddressOf(const std::string& worker) {
+    return worker.empty() ? "" : absl::StrCat("address of ", worker);
   }
 
   // A tracker begins, and knows nothing of what the one before it knew.
