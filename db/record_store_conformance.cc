@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/rng.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "db/memory/memory_record_store.h"
 #include "db/random_entries.h"
@@ -183,6 +184,23 @@ TEST_P(RecordStoreConformanceTest, VerdictOfTheNetworkRanksAndStays) {
   EXPECT_EQ(best.records[1].network_factor, 1);
   ASSERT_OK_AND_ASSIGN(const EntryPage page, store_->ScanEntries({.study_id = "study"}));
   EXPECT_EQ(page.entries[2].measurement.network_factor, 0.5);
+}
+
+TEST_P(RecordStoreConformanceTest, TimeOfOneAddressIsMarkedUntilAnotherHasIt) {
+  MeasurementEntry entry = Timed("1", "alone", 20);
+  entry.measurement.worker_address = "10.0.0.1";
+  entry.measurement.unconfirmed = true;
+  const auto is_unconfirmed = [&]() -> absl::StatusOr<bool> {
+    RETURN_IF_ERROR(store_->Append(entry).status());
+    ASSIGN_OR_RETURN(const BestAnswer best, store_->Best(QueryOf(entry)));
+    return best.records.at(0).unconfirmed;
+  };
+  EXPECT_THAT(is_unconfirmed(), IsOkAndHolds(true));
+  entry.trial_id = "2";
+  entry.measurement.worker_address = "10.0.0.2";
+  EXPECT_THAT(is_unconfirmed(), IsOkAndHolds(false));
+  ASSERT_OK_AND_ASSIGN(const EntryPage page, store_->ScanEntries({.study_id = "study"}));
+  EXPECT_EQ(page.entries[1].measurement, entry.measurement);
 }
 
 TEST_P(RecordStoreConformanceTest, FailuresAreRowsButNeverBest) {

@@ -53,11 +53,16 @@ std::vector<const Measurement*> Timed(absl::Span<const Measurement> measurements
   return timed;
 }
 
-void SummarizeLatencies(const std::vector<const Measurement*>& timed, Record& record) {
-  int process_count = 0;
+int ProcessCount(absl::Span<const Measurement* const> timed) {
+  int count = 0;
   for (const Measurement* measurement : timed) {
-    process_count += static_cast<int>(measurement->latencies()->processes.size());
+    count += static_cast<int>(measurement->latencies()->processes.size());
   }
+  return count;
+}
+
+std::vector<WeightedLatency> SortedSamples(absl::Span<const Measurement* const> timed) {
+  const int process_count = ProcessCount(timed);
   std::vector<WeightedLatency> samples;
   for (const Measurement* measurement : timed) {
     for (const ProcessLatencies& process : measurement->latencies()->processes) {
@@ -68,17 +73,38 @@ void SummarizeLatencies(const std::vector<const Measurement*>& timed, Record& re
     }
   }
   std::sort(samples.begin(), samples.end());
+  return samples;
+}
+
+// Whether nobody at a second address stands for the time: those whose own time is above it by more
+// than machines of one kind differ do not.
+bool IsUnconfirmed(absl::Span<const Measurement* const> timed, int64_t quantile_ns) {
+  std::string address;
+  for (const Measurement* measurement : timed) {
+    const int64_t own_ns = Quantile(SortedSamples({&measurement, 1}), kRankQuantile);
+    if (static_cast<double>(own_ns) > kAgreement * static_cast<double>(quantile_ns)) continue;
+    if (!measurement->unconfirmed) return false;
+    if (measurement->worker_address.empty()) continue;
+    if (!address.empty() && address != measurement->worker_address) return false;
+    address = measurement->worker_address;
+  }
+  return true;
+}
+
+void SummarizeLatencies(const std::vector<const Measurement*>& timed, Record& record) {
+  const std::vector<WeightedLatency> samples = SortedSamples(timed);
+  const int64_t quantile_ns = Quantile(samples, kRankQuantile);
   // At least 1: 0 stands for a failure.
-  const double rank_ns =
-      static_cast<double>(Quantile(samples, kRankQuantile)) * record.network_factor;
+  const double rank_ns = static_cast<double>(quantile_ns) * record.network_factor;
   record.rank_ns = std::max<int64_t>(1, std::llround(std::min(rank_ns, kRankMaxNs)));
   record.median_ns = Quantile(samples, 0.5);
   // The binomial's normal approximation: ranks n/2 -+ 1.96 * sqrt(n) / 2.
   const double spread = 0.98 / std::sqrt(static_cast<double>(samples.size()));
   record.interval_low_ns = Quantile(samples, std::max(0.0, 0.5 - spread));
   record.interval_high_ns = Quantile(samples, std::min(1.0, 0.5 + spread));
-  record.process_count = process_count;
+  record.process_count = ProcessCount(timed);
   record.repeat_count = static_cast<int32_t>(samples.size());
+  record.unconfirmed = IsUnconfirmed(timed, quantile_ns);
 }
 
 // What the builder said; of several builds of one candidate the latest that knew.
@@ -147,6 +173,7 @@ void Summarize(absl::Span<const Measurement> measurements, Record& record) {
   record.rank_ns = record.median_ns = record.interval_low_ns = record.interval_high_ns = 0;
   record.process_count = record.repeat_count = 0;
   record.failure.reset();
+  record.unconfirmed = false;
   const std::vector<const Measurement*> timed = Timed(measurements);
   // In this order: one wrong result or crash outweighs any number of good times, as the candidate
   // may do it again in somebody's model.

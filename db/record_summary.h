@@ -16,6 +16,10 @@ inline constexpr int kSummaryMeasurementsMax = 32;
 // memory, device errors and the like speak against the machine.
 bool Disqualifies(FailureKind kind);
 
+// Two workers of one kind of device agree where their times differ by less. Their clocks do by a
+// tenth; a made-up time seldom comes out the same twice. Chosen.
+inline constexpr double kAgreement = 1.25;
+
 // Sets what is derived in `record`: latencies, failure, numerics, sizes, hashes; leaves the rest.
 // `measurements`: all of one candidate by one method version, in the order of the log; at least
 // one.
@@ -26,6 +30,9 @@ bool Disqualifies(FailureKind kind);
 //
 // Measurements with a network_factor count by that alone: their latencies have the neighbours of a
 // model, and do not compare. rank_ns is multiplied by the latest one's.
+//
+// A record is confirmed by one measurement that is, or by two of different addresses; by those
+// alone whose own time is that of the record (kAgreement).
 void Summarize(absl::Span<const Measurement> measurements, Record& record);
 
 }  // namespace burnish

@@ -48,6 +48,26 @@ TEST(RecordSummaryTest, OneRepeatIsEverything) {
   EXPECT_EQ(record.interval_high_ns, 7);
 }
 
+// A time is confirmed by those who have measured it, and by nobody who has measured another.
+TEST(RecordSummaryTest, TimeOfOneAddressIsUnconfirmed) {
+  const auto at = [](const std::string& address, int64_t latency_ns, bool unconfirmed = true) {
+    Measurement measurement = Timed({{latency_ns}});
+    measurement.worker_address = address;
+    measurement.unconfirmed = unconfirmed;
+    return measurement;
+  };
+  EXPECT_FALSE(SummaryOf({Timed({{100}})}).unconfirmed);  // From before there was the mark.
+  EXPECT_TRUE(SummaryOf({at("a", 100)}).unconfirmed);
+  EXPECT_TRUE(SummaryOf({at("a", 100), at("a", 100)}).unconfirmed);
+  EXPECT_TRUE(SummaryOf({at("a", 100), at("", 100)}).unconfirmed);
+  EXPECT_FALSE(SummaryOf({at("a", 100, false)}).unconfirmed);
+  EXPECT_FALSE(SummaryOf({at("a", 100), at("b", 125)}).unconfirmed);
+  EXPECT_TRUE(SummaryOf({at("a", 100), at("b", 126)}).unconfirmed);
+  // Somebody's word from now on is not covered by what another once confirmed.
+  EXPECT_TRUE(SummaryOf({at("a", 100, false), at("b", 10)}).unconfirmed);
+  EXPECT_FALSE(SummaryOf({at("a", 100), Failed(FailureKind::kCrashed)}).unconfirmed);
+}
+
 TEST(RecordSummaryTest, LatencyAtTheEndOfTheNumbersStaysTheSlowest) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   EXPECT_GT(SummaryOf({Timed({{kMax}})}).rank_ns, kMax / 2);

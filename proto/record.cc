@@ -199,6 +199,7 @@ v1::Record ToProto(const Record& record) {
   message.set_first_trial_id(record.first_trial_id);
   message.set_host(record.host);
   message.set_network_factor(record.network_factor);
+  message.set_unconfirmed(record.unconfirmed);
   return message;
 }
 
@@ -235,6 +236,7 @@ absl::StatusOr<Record> FromProto(const v1::Record& message) {
       .host = message.host(),
       // 0 where a program older than the field wrote it: as measured alone.
       .network_factor = message.network_factor() > 0 ? message.network_factor() : 1,
+      .unconfirmed = message.unconfirmed(),
   };
   if (message.has_failure()) {
     ASSIGN_OR_RETURN(record.failure, FromProto(message.failure()));

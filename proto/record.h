@@ -91,6 +91,9 @@ struct Record {
   // latencies are those alone.
   double network_factor = 1;
 
+  // Workers of farms measured, all from one address (Measurement): the time is one machine's word.
+  bool unconfirmed = false;
+
   // What it would be ranked by without the verdict.
   int64_t isolated_rank_ns() const;
 

@@ -58,7 +58,7 @@ SELECT r.id, r.candidate_id, r.method_version, w.sha256, w.anchor_sha256, t.text
   r.numerics_parameter, r.numerics_error, r.scratch_bytes, r.packed_bytes, r.code_bytes,
   r.lowered_sha256, r.code_sha256,
   r.first_recorded_ns, r.first_trial_id, r.host, r.network_factor, r.numerics_algorithm,
-  k.id, k.sha256, w.id
+  k.id, k.sha256, w.id, r.unconfirmed
 FROM record r CROSS JOIN workload w ON w.id = r.workload_id CROSS JOIN target t ON t.id = r.target_id
   CROSS JOIN contract c ON c.id = r.contract_id CROSS JOIN sketch k ON k.id = r.sketch_id
 )sql";
@@ -92,6 +92,7 @@ absl::StatusOr<Record> RecordAt(const SqliteQuery& row, absl::string_view path) 
       .first_trial_id = row.BytesAt(27),
       .host = row.BytesAt(28),
       .network_factor = row.RealAt(29),
+      .unconfirmed = row.IntAt(34) != 0,
   };
   if (!row.IsNull(16)) {
     record.failure =

@@ -161,7 +161,7 @@ absl::Status UpdateRecord(SqliteConnection& connection, int64_t record_row, cons
 UPDATE record SET rank_ns=?, median_ns=?, interval_low_ns=?, interval_high_ns=?, process_count=?,
   repeat_count=?, failure_kind=?, failure_text=?, numerics_kind=?, numerics_algorithm=?,
   numerics_parameter=?, numerics_error=?, scratch_bytes=?, packed_bytes=?, code_bytes=?,
-  lowered_sha256=?, code_sha256=?, network_factor=?
+  lowered_sha256=?, code_sha256=?, network_factor=?, unconfirmed=?
 WHERE id=?)sql"));
   for (const int64_t time_ns :
        {record.rank_ns, record.median_ns, record.interval_low_ns, record.interval_high_ns}) {
@@ -180,7 +180,7 @@ WHERE id=?)sql"));
       .Int(record.code_bytes);
   HashOrNull(update, record.lowered_sha256);
   HashOrNull(update, record.code_sha256);
-  return update.Real(record.network_factor).Int(record_row).Run();
+  return update.Real(record.network_factor).Int(record.unconfirmed ? 1 : 0).Int(record_row).Run();
 }
 
 absl::Status InsertMeasurement(SqliteConnection& connection, const MeasurementEntry& entry,

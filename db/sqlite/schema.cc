@@ -127,7 +127,13 @@ ALTER TABLE study ADD COLUMN lease_expires_ns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE study ADD COLUMN crash_count INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+// Whether a record's time is one machine's word (proto/record.h). Of older records nobody knows.
+constexpr char kVersion6[] = R"sql(
+ALTER TABLE record ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
+                                       kVersion4, kVersion5, kVersion6};
 constexpr int64_t kVersion = std::size(kMigrations);
 
 // The version of the file, 0 where it is empty. Inside a transaction, or another process that makes

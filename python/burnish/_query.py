@@ -25,6 +25,7 @@ class Record:
     trial: str
     recorded_ns: int  #: Since 1970, UTC.
     host: str
+    unconfirmed: bool  #: No worker of the farm at another address has measured the same.
     contract: str
     trace: str | None = None  #: The schedule, if it was asked for.
 

@@ -48,6 +48,7 @@ constexpr Column kColumns[] = {
     {"record", "scratch_bytes", 'i'},
     {"record", "lowered_sha256", 'b'},
     {"record", "network_factor", 'r'},
+    {"record", "unconfirmed", 'i'},
     {"record", "workload_id", 'i'},
     {"measurement", "purpose", 'i'},
     {"measurement", "body", 'b'},

@@ -13,6 +13,7 @@
 #include "tests/sim/sim_client.h"
 #include "tests/sim/sim_tuner.h"
 #include "tests/sim/sim_worker.h"
+#include "tests/sim/tracker_model.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/study/crashing_stores.h"
 #include "tuner/study/study_checker.h"
@@ -329,7 +330,11 @@ void StudyTuner::CheckEnd() {
                                 : !fails && !kills &&
                                       entry.measurement.latencies()->processes[0].latency_ns[0] ==
                                           TrueLatencyNs(world_.seed, id);
-      if (!is_right) {
+      // A host each: no one's word is confirmed by itself.
+      const std::string& worker = entry.measurement.environment.worker;
+      const bool is_where =
+          failure != nullptr || entry.measurement.worker_address == TrackerModel::AddressOf(worker);
+      if (!is_right || !is_where) {
         verdict.Fail("a record is what was measured",
                      absl::StrCat(entry.trial_id, failure == nullptr ? "" : failure->message));
       }

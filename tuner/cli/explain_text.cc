@@ -69,10 +69,10 @@ std::string HeadText(const Explanation& e) {
   const Record& record = e.found.record;
   const double flops = 1e9 * static_cast<double>(e.flop_count) / e.measured_ns;
   const double bytes = 1e9 * static_cast<double>(e.least_bytes) / e.measured_ns;
-  std::string text =
-      absl::StrCat(e.found.title, "\n  record     ", record.first_trial_id, " of ",
-                   ShortHash(record.workload_id), ", ", FormatWallNs(record.first_recorded_ns),
-                   " on ", record.host, "\n");
+  std::string text = absl::StrCat(
+      e.found.title, "\n  record     ", record.first_trial_id, " of ",
+      ShortHash(record.workload_id), ", ", FormatWallNs(record.first_recorded_ns), " on ",
+      record.host, record.unconfirmed ? ", unconfirmed: by workers at one address" : "", "\n");
   absl::StrAppendFormat(&text, "  target     %s, %d threads; rates %s\n", e.device, e.threads,
                         e.peaks_measured ? "as calibrated" : "by the microarchitecture's table");
   absl::StrAppend(&text, "  measured   ", FormatNs(e.measured_ns), " (median ",

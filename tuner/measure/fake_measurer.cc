@@ -95,6 +95,7 @@ Measurement FakeMeasurer::Measure(const MeasureRequest& request) {
   }
   measurement.candidate_id = candidate_id;
   measurement.environment.method_version = options_.method_version;
+  measurement.worker_address = kOwnAddress;
   measurement.effort = options_.effort;
   measurement.build.build_ns = options_.build_ns;
   if (options_.lie != nullptr) options_.lie(request, measurement);

@@ -250,6 +250,10 @@ absl::Status CheckRunResult(const Measurement& measurement, const RunClaim& clai
   if (measurement.network_factor != 0) {
     return Refused("network_factor", absl::StrCat(measurement.network_factor), "none");
   }
+  // Whose word a time is, the tracker knows.
+  if (!measurement.worker_address.empty() || measurement.unconfirmed) {
+    return Refused("worker_address or unconfirmed", "a worker's word", "the tracker's");
+  }
   if (const Failure* failure = measurement.failure()) return CheckFailure(*failure);
   RETURN_IF_ERROR(CheckNumerics(measurement.numerics, claim));
   return CheckLatencies(*measurement.latencies(), claim);

@@ -228,7 +228,7 @@ class TrackerMeasurer::Impl {
       if (trial.stage == Stage::kBuilding) {
         HandleBuilt(trial, *payload, result.worker_id);
       } else {
-        HandleRun(trial, *payload, result.worker_id);
+        HandleRun(trial, *payload, result);
       }
     } else {
       // A worker's fault is not the candidate's: a kind that does not count, so that the session
@@ -285,9 +285,9 @@ class TrackerMeasurer::Impl {
     return std::move(result.measurements[0]);
   }
 
-  void HandleRun(Trial& trial, const std::string& payload, const std::string& worker_id) {
-    absl::StatusOr<Measurement> checked = CheckedRun(trial, payload, worker_id);
-    if (!checked.ok()) return FinishMalformed(trial, worker_id, checked.status());
+  void HandleRun(Trial& trial, const std::string& payload, const ResultEntry& result) {
+    absl::StatusOr<Measurement> checked = CheckedRun(trial, payload, result.worker_id);
+    if (!checked.ok()) return FinishMalformed(trial, result.worker_id, checked.status());
     Measurement measurement = *std::move(checked);
     // Where the runner left it open.
     measurement.environment.method_version = options_.method.version;
@@ -299,7 +299,8 @@ class TrackerMeasurer::Impl {
       measurement.numerics = trial.built.numerics;
       measurement.numerics.error = error;
     }
-    if (measurement.environment.worker.empty()) measurement.environment.worker = worker_id;
+    if (measurement.environment.worker.empty()) measurement.environment.worker = result.worker_id;
+    measurement.worker_address = result.worker_address;
     FinishWith(trial, std::move(measurement));
   }
 

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "db/record_summary.h"
+#include "proto/job.h"
 #include "tuner/search/rank_latency.h"
 
 namespace burnish {
@@ -14,9 +16,6 @@ namespace {
 // the clock that the machine then had, and a kernel of milliseconds may meet a higher one. What is
 // faster still computes less than it should, or somebody has made it up.
 constexpr double kPeakSlack = 1.2;
-// Two workers of one kind of device agree where their times differ by less. Their clocks do by a
-// tenth; a made-up time seldom comes out the same twice.
-constexpr double kAgreement = 1.25;
 // Impossible results of one trial, after which it is given up. Three, as kLossesMax of the session,
 // and not the same: a lost trial is parked and waits for a better farm, this one is recorded as the
 // device's error, since the farm has answered.
@@ -44,10 +43,11 @@ bool IsImpossible(const Measurement& measurement, const GuardQuestion& question)
   return IsBelow(measurement, LeastOf(measurement, question).of_worker_ns);
 }
 
-// Of two machines, by their own word: workers of one host are one witness.
+// Of two machines, by the tracker's word: all workers at one address are one witness, whatever
+// names they give themselves and their hosts.
 bool AreApart(const Measurement& a, const Measurement& b) {
-  const std::string& host = a.environment.host;
-  return WorkerOf(a) != WorkerOf(b) && (host.empty() || host != b.environment.host);
+  return WorkerOf(a) != WorkerOf(b) && !a.worker_address.empty() && !b.worker_address.empty() &&
+         a.worker_address != b.worker_address;
 }
 
 bool Agree(const Measurement& a, const Measurement& b) {
@@ -62,8 +62,14 @@ const Measurement& Slowest(const std::vector<const Measurement*>& measurements) 
                             });
 }
 
-// What all attempts took, so that a study's times are those of its workers.
-Measurement WithEffort(Measurement taken, absl::Span<const Measurement> attempts) {
+// With what all attempts took, so that a study's times are those of its workers. Any attempt at
+// another address confirms it: no attempt that can be says more than the slowest, which is taken.
+Measurement Taken(Measurement taken, absl::Span<const Measurement> attempts) {
+  taken.unconfirmed =
+      taken.worker_address != kOwnAddress && taken.latencies() != nullptr &&
+      std::none_of(attempts.begin(), attempts.end(), [&taken](const Measurement& other) {
+        return other.latencies() != nullptr && AreApart(other, taken);
+      });
   taken.effort = {};
   for (const Measurement& attempt : attempts) {
     taken.effort.check_ns += attempt.effort.check_ns;
@@ -83,7 +89,7 @@ std::vector<std::string> WorkersOf(absl::Span<const Measurement> attempts) {
   return workers;
 }
 
-// Whether two workers have said the same, each by itself.
+// Whether two machines have said the same, each by itself.
 bool AreConfirmed(const std::vector<const Measurement*>& attempts) {
   const Measurement& last = *attempts.back();
   return std::any_of(attempts.begin(), attempts.end(), [&last](const Measurement* other) {
@@ -97,7 +103,7 @@ GuardAnswer JudgeAttempts(absl::Span<const Measurement> attempts, const GuardQue
   CHECK(!attempts.empty());
   GuardAnswer answer;
   const auto take = [&](const Measurement& measurement) {
-    answer.taken = WithEffort(measurement, attempts);
+    answer.taken = Taken(measurement, attempts);
   };
   // Also where an earlier attempt went well: who crashes now and then crashes in somebody's model.
   if (attempts.back().latencies() == nullptr) {
@@ -135,7 +141,8 @@ GuardAnswer JudgeAttempts(absl::Span<const Measurement> attempts, const GuardQue
     for (const Measurement* other : possible) {
       if (WorkerOf(*other) == WorkerOf(*lie)) continue;
       // By its own row it cannot be, and another machine says the same: the row is wrong.
-      (Agree(*other, *lie) ? confirmed : contradicted) = true;
+      confirmed |= Agree(*other, *lie) && AreApart(*other, *lie);
+      contradicted |= !Agree(*other, *lie);
     }
     if (contradicted && !confirmed && !WorkerOf(*lie).empty()) {
       answer.liars.push_back(WorkerOf(*lie));
@@ -157,8 +164,12 @@ GuardAnswer ResultGuard::Ask(absl::Time now, const std::string& trial_id,
                              const Measurement& measurement, const GuardQuestion& question) {
   std::vector<Measurement>& attempts = attempts_[trial_id];
   attempts.push_back(measurement);
+  if (!measurement.worker_address.empty()) {
+    workers_at_[measurement.worker_address].insert(WorkerOf(measurement));
+  }
   if (IsImpossible(measurement, question)) ++counts_.held;
   GuardAnswer answer = JudgeAttempts(attempts, question);
+  if (!answer.taken.has_value()) AvoidNeighbours(attempts, answer.avoid);
   for (const std::string& liar : answer.liars) {
     // Told once, though the attempts may be judged again.
     if (IsPaused(now, liar)) continue;
@@ -171,6 +182,18 @@ GuardAnswer ResultGuard::Ask(absl::Time now, const std::string& trial_id,
   if (attempts.size() > 1 && answer.taken->latencies() != nullptr) ++counts_.confirmed;
   attempts_.erase(trial_id);
   return answer;
+}
+
+void ResultGuard::AvoidNeighbours(absl::Span<const Measurement> attempts,
+                                  std::vector<std::string>& avoid) const {
+  for (const Measurement& attempt : attempts) {
+    const auto neighbours = workers_at_.find(attempt.worker_address);
+    if (neighbours == workers_at_.end()) continue;
+    for (const std::string& worker : neighbours->second) {
+      if (avoid.size() >= static_cast<size_t>(JobSpec::kAvoidedMax)) return;
+      if (std::find(avoid.begin(), avoid.end(), worker) == avoid.end()) avoid.push_back(worker);
+    }
+  }
 }
 
 std::optional<Measurement> ResultGuard::GiveUp(const std::string& trial_id,

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,11 @@ class ResultGuard {
   const GuardCounts& counts() const { return counts_; }
 
  private:
+  // Others at the same addresses, who would be no second witness.
+  void AvoidNeighbours(absl::Span<const Measurement> attempts,
+                       std::vector<std::string>& avoid) const;
+
+  std::map<std::string, std::set<std::string>> workers_at_;   // By address.
   std::map<std::string, std::vector<Measurement>> attempts_;  // By trial; undecided ones.
   std::map<std::string, absl::Time> paused_until_;            // By worker.
   GuardCounts counts_;

@@ -1,7 +1,10 @@
 #include "tuner/study/result_guard.h"
 
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/job.h"
 
 namespace burnish {
 namespace {
@@ -9,6 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // 1000 ns is the least that the device can take: 834 ns are within its slack, 833 ns are not.
 // Only below 417 ns no machine is.
@@ -19,7 +23,8 @@ const GuardQuestion kQuestion = {
 Measurement Timed(const std::string& worker, int64_t latency_ns) {
   return {.outcome = Latencies{{{.latency_ns = {latency_ns}}}},
           .environment = {.worker = worker},
-          .effort = {.run_ns = 10}};
+          .effort = {.run_ns = 10},
+          .worker_address = absl::StrCat("address of ", worker)};
 }
 
 Measurement Failed(const std::string& worker, FailureKind kind) {
@@ -94,15 +99,64 @@ TEST(ResultGuardTest, WhatNoMachineCanDoIsNotBelievedOfTwoEither) {
   EXPECT_NE(ended.taken->failure(), nullptr);
 }
 
-// Two names on one machine are one witness.
-TEST(ResultGuardTest, AnotherWorkerOfTheSameHostConfirmsNothing) {
-  const auto at = [](const std::string& worker, const std::string& host) {
-    Measurement measurement = Timed(worker, 700);
-    measurement.environment.host = host;
-    return measurement;
+Measurement At(const std::string& worker, const std::string& address, int64_t latency_ns) {
+  Measurement measurement = Timed(worker, latency_ns);
+  measurement.worker_address = address;
+  // What a worker says of its host counts for nothing.
+  measurement.environment.host = absl::StrCat("host of ", worker);
+  return measurement;
+}
+
+// Names at one address are one witness, however many; so are those of whom nobody knows where.
+TEST(ResultGuardTest, AnotherWorkerAtTheSameAddressConfirmsNothing) {
+  for (const char* address : {"10.0.0.1", "local", ""}) {
+    EXPECT_FALSE(
+        JudgeAttempts({At("a", address, 700), At("b", address, 700)}, kQuestion).taken.has_value())
+        << address;
+  }
+  EXPECT_EQ(NsOf(JudgeAttempts({At("a", "local", 700), At("b", "10.0.0.1", 700)}, kQuestion)), 700);
+  EXPECT_FALSE(
+      JudgeAttempts({At("a", "", 700), At("b", "10.0.0.1", 700)}, kQuestion).taken.has_value());
+}
+
+TEST(ResultGuardTest, TimeOfOneAddressAloneIsMarked) {
+  const auto is_unconfirmed = [](std::vector<Measurement> attempts) {
+    const GuardAnswer answer = JudgeAttempts(attempts, kQuestion);
+    CHECK(answer.taken.has_value());
+    return answer.taken->unconfirmed;
   };
-  EXPECT_FALSE(JudgeAttempts({at("a", "h"), at("b", "h")}, kQuestion).taken.has_value());
-  EXPECT_EQ(NsOf(JudgeAttempts({at("a", "h"), at("b", "i")}, kQuestion)), 700);
+  // No best: nobody is asked again.
+  EXPECT_TRUE(is_unconfirmed({At("a", "10.0.0.1", 6000)}));
+  EXPECT_TRUE(is_unconfirmed({At("a", "", 6000)}));
+  EXPECT_FALSE(is_unconfirmed({At("a", kOwnAddress, 6000)}));
+  // A best: asked again, with nobody there, a neighbour, another machine.
+  EXPECT_TRUE(is_unconfirmed({At("a", "10.0.0.1", 4000), At("a", "10.0.0.1", 4100)}));
+  EXPECT_TRUE(is_unconfirmed({At("a", "10.0.0.1", 4000), At("b", "10.0.0.1", 4100)}));
+  EXPECT_FALSE(is_unconfirmed({At("a", "10.0.0.1", 4000), At("b", "10.0.0.2", 4100)}));
+  EXPECT_FALSE(is_unconfirmed({At("a", "10.0.0.1", 4000), At("b", "10.0.0.2", 2000)}));
+  // Possible for nobody but by two machines' word.
+  EXPECT_FALSE(is_unconfirmed({At("a", "10.0.0.1", 700), At("b", "10.0.0.2", 700)}));
+  // A failure is the candidate's, and nobody's time.
+  EXPECT_FALSE(is_unconfirmed({Failed("a", FailureKind::kCrashed)}));
+}
+
+TEST(ResultGuardTest, NeighboursAreNotAskedForASecondWord) {
+  ResultGuard guard;
+  const absl::Time now = absl::UnixEpoch();
+  for (const char* worker : {"a", "b"}) {
+    EXPECT_TRUE(guard.Ask(now, worker, At(worker, "10.0.0.1", 6000), kQuestion).taken.has_value());
+  }
+  EXPECT_TRUE(guard.Ask(now, "c", At("c", "10.0.0.2", 6000), kQuestion).taken.has_value());
+  EXPECT_THAT(guard.Ask(now, "d", At("a", "10.0.0.1", 4000), kQuestion).avoid,
+              ElementsAre("a", "b"));
+  // However many there are, a job names no more than it may.
+  for (int i = 0; i < 40; ++i) {
+    guard.Ask(now, absl::StrCat(i), At(absl::StrCat("w", i), "10.0.0.1", 6000), kQuestion);
+  }
+  const std::vector<std::string> avoid =
+      guard.Ask(now, "e", At("b", "10.0.0.1", 4000), kQuestion).avoid;
+  EXPECT_THAT(avoid, SizeIs(JobSpec::kAvoidedMax));
+  EXPECT_EQ(avoid[0], "b");
 }
 
 // Its own row is too low, for another worker says the same of the candidate: nobody lies.

@@ -49,6 +49,7 @@ Json RowJson(const Row& row, bool with_trace) {
                {"trial", row.record.first_trial_id},
                {"recorded_ns", row.record.first_recorded_ns},
                {"host", row.record.host},
+               {"unconfirmed", row.record.unconfirmed},
                {"contract", row.record.contract}};
   if (with_trace) json["trace"] = row.record.trace;
   return json;
@@ -65,10 +66,13 @@ std::string RowsText(const std::vector<Row>& rows, bool with_trace, int columns)
                    {"host"},
                    {"target"}});
   std::string traces;
+  bool any_unconfirmed = false;
   for (const Row& row : rows) {
+    any_unconfirmed |= row.record.unconfirmed;
     const std::string target = row.record.target.substr(0, row.record.target.find(",features"));
     table.AddRow({ShortHash(row.record.workload_id), row.name,
-                  FormatNs(static_cast<double>(row.record.rank_ns)),
+                  absl::StrCat(FormatNs(static_cast<double>(row.record.rank_ns)),
+                               row.record.unconfirmed ? " *" : ""),
                   row.gflops > 0 ? absl::StrFormat("%.1f", row.gflops) : "-",
                   row.peak_share > 0 ? absl::StrFormat("%.0f %%", 100 * row.peak_share) : "-",
                   row.record.first_trial_id, FormatWallNs(row.record.first_recorded_ns),
@@ -78,7 +82,9 @@ std::string RowsText(const std::vector<Row>& rows, bool with_trace, int columns)
                       FormatNs(static_cast<double>(row.record.rank_ns)), "\n", row.record.trace);
     }
   }
-  return table.ToText(columns) + traces;
+  const absl::string_view legend =
+      any_unconfirmed ? "* unconfirmed: no worker at another address has measured the same\n" : "";
+  return absl::StrCat(table.ToText(columns), legend, traces);
 }
 
 class QueryCommand : public Command {
