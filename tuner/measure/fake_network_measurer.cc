@@ -25,6 +25,10 @@ absl::StatusOr<NetworkResult> FakeNetworkMeasurer::Measure(const NetworkRequest&
     if (options_.fails_to_build != nullptr && options_.fails_to_build(candidate)) {
       measurement.outcome = Failure{FailureKind::kBuildError, "made up"};
       result.has_run = false;
+    } else if (options_.is_wrong != nullptr && options_.is_wrong(candidate)) {
+      measurement.outcome = Failure{FailureKind::kWrongResult, "made up"};
+      measurement.environment.mode = MeasureMode::kIsolated;
+      result.has_run = false;
     }
   }
   Rng rng(RngStream{.seed = options_.seed,
@@ -35,7 +39,7 @@ absl::StatusOr<NetworkResult> FakeNetworkMeasurer::Measure(const NetworkRequest&
     Measurement& measurement = result.measurements[i];
     if (measurement.failure() != nullptr) continue;
     if (!result.has_run) {
-      measurement.outcome = Failure{FailureKind::kCancelled, "another was not built"};
+      measurement.outcome = Failure{FailureKind::kCancelled, "another was not built, or is wrong"};
       continue;
     }
     ProcessLatencies process;

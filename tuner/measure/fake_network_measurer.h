@@ -15,6 +15,8 @@ struct FakeNetworkMeasurerOptions {
   std::function<int64_t(const NetworkCandidate&)> latency_ns = {};  // Not null; > 0.
   // What the build of a candidate fails with; null: none fails.
   std::function<bool(const NetworkCandidate&)> fails_to_build = {};
+  // Whose outputs are wrong, alone; null: nobody's.
+  std::function<bool(const NetworkCandidate&)> is_wrong = {};
   // What all steps of a pass are slower by; null: 1.
   std::function<double(const NetworkRequest&, int64_t pass)> pass_factor = {};
   double noise = 0;  // Relative standard deviation of each latency.

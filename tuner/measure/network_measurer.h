@@ -31,7 +31,8 @@ struct NetworkResult {
   // One per candidate: latencies as ModelOrder says, or a failure. Candidate id and method version
   // are set.
   std::vector<Measurement> measurements = {};
-  // False: the failures are of candidates that could not be built, and nothing ran.
+  // False: no model ran. The failures are of candidates that could not be built, or that failed
+  // alone (MeasureMode::kIsolated: they do not run, or their outputs are wrong).
   bool has_run = false;
 };
 
@@ -39,7 +40,8 @@ class NetworkMeasurer {
  public:
   virtual ~NetworkMeasurer() = default;
 
-  // Builds what is not built, runs all in one fresh process, and waits for it. `stop` is asked
+  // Builds what is not built, has each run alone and its outputs judged, runs all in one fresh
+  // process, and waits for it. `stop` is asked
   // about once a second; true ends it with CANCELLED. UNAVAILABLE: nobody answers, or nobody can do
   // it.
   virtual absl::StatusOr<NetworkResult> Measure(const NetworkRequest& request,

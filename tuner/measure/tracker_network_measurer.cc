@@ -24,6 +24,11 @@ std::string IdOf(const NetworkCandidate& candidate) {
   return CandidateIdOf(*candidate.task, candidate.trace);
 }
 
+// Before the network ran.
+bool FailedAlone(const Measurement& measurement) {
+  return measurement.failure() != nullptr && measurement.environment.mode == MeasureMode::kIsolated;
+}
+
 // The tracker's own failure, a worker's fault, or a result that is none.
 absl::Status NoResult(const JobOutcome& outcome) {
   if (const Failure* failure = std::get_if<Failure>(&outcome)) {
@@ -66,7 +71,8 @@ absl::StatusOr<NetworkResult> TrackerNetworkMeasurer::Measure(const NetworkReque
       measurement.environment.method_version = options_.method.version;
       // One that does not build leaves a hole in every pass of its task, so that nothing runs and
       // the caller decides without it.
-      measurement.outcome = Failure{FailureKind::kCancelled, "another candidate was not built"};
+      measurement.outcome =
+          Failure{FailureKind::kCancelled, "another candidate was not built, or failed alone"};
       if (const Failure* failure = std::get_if<Failure>(&built.outcome)) {
         measurement.outcome = *failure;
         all_built = false;
@@ -93,8 +99,13 @@ absl::StatusOr<NetworkResult> TrackerNetworkMeasurer::Measure(const NetworkReque
     // Said by one worker, and perhaps not by the next.
     if (!ran.ok() && losses < options_.artifact_losses_max) continue;
     RETURN_IF_ERROR(ran.status());
-    result.measurements = std::move(ran->measurements);
-    result.has_run = true;
+    result.has_run = std::none_of(ran->measurements.begin(), ran->measurements.end(), FailedAlone);
+    for (size_t i = 0; i < ran->measurements.size(); ++i) {
+      // Those that never ran are left as above.
+      if (result.has_run || FailedAlone(ran->measurements[i])) {
+        result.measurements[i] = std::move(ran->measurements[i]);
+      }
+    }
     return result;
   }
 }
@@ -110,16 +121,18 @@ absl::StatusOr<RunResult> TrackerNetworkMeasurer::CheckedRun(const NetworkReques
   for (size_t i = 0; i < ran.measurements.size(); ++i) {
     const NetworkCandidate& candidate = request.candidates[i];
     const std::string id = IdOf(candidate);
-    RETURN_IF_ERROR(CheckRunResult(
-        ran.measurements[i], {.candidate_id = id,
-                              .numerics = std::get<BuiltArtifact>(built_.at(id).outcome).numerics,
-                              // One memory for all, filled by the first one's seed.
-                              .seed = request.candidates[0].task->input_seed,
-                              .threads = candidate.task->target.threads,
-                              // Its passes, in the one process.
-                              .latency_count = request.order.pass_count(),
-                              .method_version = options_.method.version,
-                              .mode = MeasureMode::kInNetwork}));
+    const bool is_alone = FailedAlone(ran.measurements[i]);
+    RETURN_IF_ERROR(
+        CheckRunResult(ran.measurements[i],
+                       {.candidate_id = id,
+                        .numerics = std::get<BuiltArtifact>(built_.at(id).outcome).numerics,
+                        // One memory for all, filled by the first one's seed.
+                        .seed = request.candidates[is_alone ? i : 0].task->input_seed,
+                        .threads = candidate.task->target.threads,
+                        // Its passes, in the one process.
+                        .latency_count = request.order.pass_count(),
+                        .method_version = options_.method.version,
+                        .mode = is_alone ? MeasureMode::kIsolated : MeasureMode::kInNetwork}));
   }
   return ran;
 }

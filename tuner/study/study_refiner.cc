@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "db/record_summary.h"
 #include "proto/workload.h"
 #include "tuner/refine/median.h"
 #include "tuner/refine/pass_plan.h"
@@ -40,6 +41,9 @@ constexpr double kPassShare = 0.5;
 // Beside the passes: loading, filling memory, other people's measurements.
 constexpr absl::Duration kProcessOverhead = absl::Seconds(60);
 constexpr double kPassSlack = 10;
+// Each begins with less: what made the one before it end is recorded as wrong. A builder that makes
+// all of them wrong ends it.
+constexpr int kAttemptsMax = 32;
 // A made-up model has each task so often: the weights of a step were last read so many steps ago,
 // and are in no near cache, as in a real one.
 constexpr int kOwnModelCopies = 8;
@@ -80,11 +84,32 @@ absl::StatusOr<ProcessLatencies> ProcessOf(const Measurement& measurement) {
 absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
     absl::Duration time_max, const std::function<bool()>& stop) {
   CHECK(options_.network != nullptr && !options_.model_order.empty());
-  size_t width = 1;
-  for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
-    ASSIGN_OR_RETURN(contests_.emplace_back(), ContestOf(i));
-    width = std::max(width, contests_.back().entries.size());
+  return Repeat([&] { return Contend(time_max, stop); });
+}
+
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::MeasureGains(
+    const std::function<bool()>& stop) {
+  CHECK(options_.network != nullptr);
+  return Repeat([&] { return CompareBest(stop); });
+}
+
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Repeat(
+    absl::FunctionRef<absl::StatusOr<std::vector<Winner>>()> attempt) {
+  for (int left = kAttemptsMax;; --left) {
+    contests_.clear();
+    progress_ = {};
+    for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+      ASSIGN_OR_RETURN(contests_.emplace_back(), ContestOf(i));
+    }
+    absl::StatusOr<std::vector<Winner>> winners = attempt();
+    if (!absl::IsAborted(winners.status()) || left == 1) return winners;
   }
+}
+
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Contend(
+    absl::Duration time_max, const std::function<bool()>& stop) {
+  size_t width = 1;
+  for (const Contest& contest : contests_) width = std::max(width, contest.entries.size());
   std::vector<Choice> choices(tasks_.size());
   if (width == 1) return Conclude(choices);
   const double share_ns = kPassShare * absl::ToDoubleNanoseconds(time_max) / kRefineProcesses;
@@ -102,13 +127,9 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
   return Conclude(choices);
 }
 
-absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::MeasureGains(
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::CompareBest(
     const std::function<bool()>& stop) {
-  CHECK(options_.network != nullptr);
   progress_.gains_only = true;
-  for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
-    ASSIGN_OR_RETURN(contests_.emplace_back(), ContestOf(i));
-  }
   // Nobody contends: the best alone, or the default schedules.
   std::vector<Choice> choices(tasks_.size());
   RETURN_IF_ERROR(CompareSets(kSetBlocksMax, stop, choices));
@@ -256,9 +277,42 @@ NetworkRequest StudyRefiner::MakeRequest(int process, int block_count) const {
 absl::StatusOr<NetworkResult> StudyRefiner::MeasureAll(const NetworkRequest& request,
                                                        const std::function<bool()>& stop) const {
   ASSIGN_OR_RETURN(NetworkResult result, options_.network->Measure(request, stop));
-  if (result.measurements.size() == request.candidates.size()) return result;
-  return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
-                                          " measurements, want ", request.candidates.size()));
+  if (result.measurements.size() != request.candidates.size()) {
+    return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
+                                            " measurements, want ", request.candidates.size()));
+  }
+  RETURN_IF_ERROR(RecordFailuresAlone(request, result));
+  return result;
+}
+
+absl::Status StudyRefiner::RecordFailuresAlone(const NetworkRequest& request,
+                                               const NetworkResult& result) const {
+  if (result.has_run) return absl::OkStatus();
+  std::vector<MeasurementEntry> log;
+  std::string names;
+  for (size_t i = 0; i < result.measurements.size(); ++i) {
+    const Measurement& measurement = result.measurements[i];
+    const Failure* failure = measurement.failure();
+    const bool is_alone =
+        failure != nullptr && measurement.environment.mode == MeasureMode::kIsolated;
+    if (!is_alone) continue;
+    const auto task = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& known) {
+      return known.measure_task == request.candidates[i].task;
+    });
+    CHECK(task != tasks_.end());
+    const auto index = static_cast<int>(task - tasks_.begin());
+    const std::string what = absl::StrCat("task ", options_.tasks[index].name, ": ",
+                                          FailureKindName(failure->kind), ": ", failure->message);
+    // The machine's doing: the record keeps its times, and the next attempt would meet it again.
+    if (!Disqualifies(failure->kind)) return absl::InternalError(what);
+    log.push_back(EntryOf(index, request.candidates[i].trace, measurement));
+    // A verdict of the same candidate has a number of its own.
+    absl::StrAppend(&log.back().trial_id, "/alone");
+    absl::StrAppend(&names, names.empty() ? "" : "; ", what);
+  }
+  if (log.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(options_.records->AppendBatch(log).status());
+  return absl::AbortedError(names);
 }
 
 absl::Status StudyRefiner::RunProcess(int process, int block_count,
@@ -488,23 +542,28 @@ StudyRefiner::Winner StudyRefiner::WinnerOf(int task_index, const Record& record
 }
 
 MeasurementEntry StudyRefiner::EntryFor(int task_index, const Entry& entry, double factor) const {
+  return EntryOf(task_index, entry.record.trace,
+                 {.candidate_id = entry.record.candidate_id,
+                  .outcome = Latencies{entry.processes},
+                  .environment = entry.environment,
+                  .network_factor = factor});
+}
+
+MeasurementEntry StudyRefiner::EntryOf(int task_index, const std::string& trace,
+                                       Measurement measurement) const {
   const StudyTaskSpec& task = options_.tasks[task_index];
-  const std::string digest = absl::BytesToHexString(entry.record.candidate_id.substr(0, 8));
-  MeasurementEntry out{
-      .study_id = options_.study_id,
-      .trial_id = absl::StrCat(options_.study_id, "/t", task_index, "/refine/", digest),
-      .purpose = Purpose::kRefine,
-      .recorded_ns = absl::ToUnixNanos(options_.clock->WallNow()),
-      .candidate = {.workload = task.workload,
-                    .target = options_.target,
-                    .contract = task.contract,
-                    .trace = entry.record.trace,
-                    .codegen_epoch = options_.codegen_epoch},
-      .measurement = {.outcome = Latencies{entry.processes},
-                      .environment = entry.environment,
-                      .network_factor = factor}};
-  out.measurement.environment.method_version = options_.method_version;
-  return out;
+  const std::string digest = absl::BytesToHexString(measurement.candidate_id.substr(0, 8));
+  measurement.environment.method_version = options_.method_version;
+  return {.study_id = options_.study_id,
+          .trial_id = absl::StrCat(options_.study_id, "/t", task_index, "/refine/", digest),
+          .purpose = Purpose::kRefine,
+          .recorded_ns = absl::ToUnixNanos(options_.clock->WallNow()),
+          .candidate = {.workload = task.workload,
+                        .target = options_.target,
+                        .contract = task.contract,
+                        .trace = trace,
+                        .codegen_epoch = options_.codegen_epoch},
+          .measurement = std::move(measurement)};
 }
 
 }  // namespace burnish

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -75,6 +76,12 @@ class StudyRefiner {
     double ratio = 1;
   };
 
+  // With new contests, and again without whom an attempt has found wrong (ABORTED).
+  absl::StatusOr<std::vector<Winner>> Repeat(
+      absl::FunctionRef<absl::StatusOr<std::vector<Winner>>()> attempt);
+  absl::StatusOr<std::vector<Winner>> Contend(absl::Duration time_max,
+                                              const std::function<bool()>& stop);
+  absl::StatusOr<std::vector<Winner>> CompareBest(const std::function<bool()>& stop);
   absl::StatusOr<Contest> ContestOf(int task_index) const;
   absl::StatusOr<std::vector<Record>> BestFew(int task_index) const;
   // Of a default schedule; none: not measured, failed, or not accurate enough.
@@ -84,9 +91,13 @@ class StudyRefiner {
   // One process, again without those that turn out not to build.
   absl::Status RunProcess(int process, int block_count, const std::function<bool()>& stop);
   NetworkRequest MakeRequest(int process, int block_count) const;
-  // One process; a measurement of each candidate.
+  // One process; a measurement of each candidate. ABORTED: somebody failed alone.
   absl::StatusOr<NetworkResult> MeasureAll(const NetworkRequest& request,
                                            const std::function<bool()>& stop) const;
+  // ABORTED where there are any, which are in the records from now on; INTERNAL for one that is
+  // the machine's doing.
+  absl::Status RecordFailuresAlone(const NetworkRequest& request,
+                                   const NetworkResult& result) const;
   // Takes out who cannot be built.
   absl::Status Drop(const NetworkResult& result);
   // True: somebody is still in the running.
@@ -111,6 +122,7 @@ class StudyRefiner {
   Winner WinnerOf(int task_index, const Record& record) const;
   BestOrigin OriginOf(int task_index, const Record& record) const;
   MeasurementEntry EntryFor(int task_index, const Entry& entry, double factor) const;
+  MeasurementEntry EntryOf(int task_index, const std::string& trace, Measurement measurement) const;
 
   const StudyRunnerOptions& options_;
   const std::vector<Task> tasks_;

@@ -24,6 +24,7 @@ using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Le;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -265,6 +266,36 @@ TEST_F(StudyRefinerTest, CandidateThatNoLongerBuildsLeavesAndTheOthersGoOn) {
               Contains(Field(&NetworkCandidate::trace, (*broken)())));
   EXPECT_THAT(network_->requests()[1].candidates,
               Not(Contains(Field(&NetworkCandidate::trace, (*broken)()))));
+}
+
+// The best, the next and what the planted winner is: whoever is wrong alone is judged as a trial.
+TEST_F(StudyRefinerTest, CandidateThatIsWrongAloneIsRecordedSoAndTheOthersGoOn) {
+  planted_ = TraceOfRank(2);
+  std::vector<std::string> wrong;
+  SetNetwork({.is_wrong = [&](const NetworkCandidate& candidate) {
+    if (wrong.empty()) wrong = {Best(0)[0].trace, Best(0)[1].trace};
+    planted_();
+    return std::find(wrong.begin(), wrong.end(), candidate.trace) != wrong.end();
+  }});
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.progress.refine.error, "");
+  EXPECT_EQ(Best(0)[0].trace, planted_());
+  for (const std::string& trace : wrong) {
+    const std::string id = CandidateId(study_->tasks()[0].workload.id, study_->target().ToText(),
+                                       study_->tasks()[0].contract, trace, Options().codegen_epoch);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Record> records, records_->FindCandidate(id));
+    ASSERT_THAT(records, SizeIs(1));
+    ASSERT_TRUE(records[0].failure.has_value());
+    EXPECT_EQ(records[0].failure->kind, FailureKind::kWrongResult);
+    EXPECT_EQ(CountIn(network_->requests().back(), trace), 0);
+  }
+}
+
+TEST_F(StudyRefinerTest, FarmWhoseCodeIsAllWrongEndsTheRefinement) {
+  SetNetwork({.is_wrong = [](const NetworkCandidate&) { return true; }});
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_NE(result.progress.refine.error, "");
+  EXPECT_THAT(network_->requests(), SizeIs(Le(32)));
 }
 
 TEST_F(StudyRefinerTest, NextStudyBeginsFromTheVerdictAndMayTurnItRound) {

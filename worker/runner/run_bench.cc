@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/measuring_files.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "worker/runner/claimed_times.h"
 #include "worker/runner/cold_arena.h"
@@ -86,6 +87,19 @@ int64_t SteadyNs() { return absl::ToUnixNanos(Clock::Real().SteadyNow()); }
 
 Failure RunError(absl::string_view message) {
   return {.kind = FailureKind::kRunError, .message = std::string(message)};
+}
+
+// Of code, and of the question that it has answered rightly.
+std::string KeyOf(absl::string_view artifact_id, absl::string_view contract,
+                  absl::string_view workload, uint64_t seed) {
+  return Sha256Hex(absl::StrCat(artifact_id, "/", contract, "/", seed, "/", workload));
+}
+
+// What the checker's answer means for whose outputs it has seen; nullopt: they are right.
+std::optional<Failure> FailureOf(const CheckerReply& verdict) {
+  if (verdict.verdict == CheckerVerdict::kOk) return std::nullopt;
+  if (verdict.verdict != CheckerVerdict::kWrong) return RunError(verdict.message);
+  return Failure{.kind = FailureKind::kWrongResult, .message = verdict.message};
 }
 
 }  // namespace
@@ -184,10 +198,49 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetwork(const NetworkBenchReques
                      PlanKernel(kernel.workload, kernel.artifact, kernel.contract, &refused));
   }
   if (!refused.message.empty()) return NetworkBenchResult{.outcome = refused};
+  for (size_t i = 0; i < request.kernels.size(); ++i) {
+    ASSIGN_OR_RETURN(const std::optional<Failure> failure,
+                     CheckAlone(request, i, message.network.kernels[i]));
+    if (!failure.has_value()) continue;
+    return NetworkBenchResult{.outcome = *failure, .failed_alone = static_cast<int>(i)};
+  }
   absl::StatusOr<NetworkBenchResult> result = RunNetworkProcess(request, message);
   EndChild(runner_);
   if (!result.ok()) return CancelledOr(result.status());
   return result;
+}
+
+absl::StatusOr<std::optional<Failure>> RunBench::CheckAlone(const NetworkBenchRequest& request,
+                                                            size_t index, const KernelSpec& spec) {
+  const NetworkBenchRequest::Kernel& kernel = request.kernels[index];
+  const std::string key = KeyOf(kernel.artifact_id, kernel.contract, kernel.workload, kernel.seed);
+  if (found_right_.contains(key)) return std::nullopt;
+  const RunnerRequest alone{.candidate = spec,
+                            .seed = kernel.seed,
+                            .thread_count = request.thread_count,
+                            .cpus = {request.cpus.begin(), request.cpus.end()},
+                            .memory_bytes_max = options_.memory_bytes_max};
+  const absl::StatusOr<std::variant<CheckerReply, Failure>> checked =
+      StartChecked(alone,
+                   {.call = CheckerCall::kCheck,
+                    .workload = std::string(kernel.workload),
+                    .contract = std::string(kernel.contract),
+                    .seed = kernel.seed,
+                    .bound = kernel.bound},
+                   request.files, request.timeout);
+  EndChild(runner_);
+  if (!checked.ok()) return CancelledOr(checked.status());
+  if (const Failure* failure = std::get_if<Failure>(&*checked)) return *failure;
+  const std::optional<Failure> failure = FailureOf(std::get<CheckerReply>(*checked));
+  if (!failure.has_value()) NoteRight(key);
+  return failure;
+}
+
+void RunBench::NoteRight(const std::string& key) {
+  // Of a few studies' tasks. Who is forgotten is checked again.
+  constexpr size_t kKeptMax = 4096;
+  if (found_right_.size() >= kKeptMax) found_right_.clear();
+  found_right_.insert(key);
 }
 
 absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenchRequest& request,
@@ -219,26 +272,23 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
                        .reference_id = request.reference_id,
                        .is_reference = request.is_reference,
                        .bound = request.bound};
-  CheckerReply verdict;
+  std::variant<CheckerReply, Failure> checked;
   // Twice where the checker does not know candidate 0 yet: its run needs the file of the outputs.
   for (bool again = true; again;) {
-    ASSIGN_OR_RETURN(const Step outputs, StartRunner(message, request.files, request.timeout));
-    if (const Failure* failure = std::get_if<Failure>(&outputs)) return *failure;
-    check.output_bases = std::get<RunnerReply>(outputs).output_bases;
-    ASSIGN_OR_RETURN(verdict, AskChecker(check));
-    again = verdict.verdict == CheckerVerdict::kNeedReference;
+    ASSIGN_OR_RETURN(checked, StartChecked(message, check, request.files, request.timeout));
+    if (const Failure* failure = std::get_if<Failure>(&checked)) return *failure;
+    again = std::get<CheckerReply>(checked).verdict == CheckerVerdict::kNeedReference;
     if (again) {
       ASSIGN_OR_RETURN(const auto reference, RunReference(request, message));
       if (const Failure* failure = std::get_if<Failure>(&reference)) return *failure;
     }
   }
+  const auto& verdict = std::get<CheckerReply>(checked);
+  if (verdict.verdict != CheckerVerdict::kRefused) result.error = verdict.error;
   // In this order: nothing is timed that is not right. A wrong candidate may be fast because it is
   // wrong, and its time would teach the model that.
-  if (verdict.verdict == CheckerVerdict::kRefused) return RunError(verdict.message);
-  result.error = verdict.error;
-  if (verdict.verdict == CheckerVerdict::kWrong) {
-    return Failure{.kind = FailureKind::kWrongResult, .message = verdict.message};
-  }
+  if (const std::optional<Failure> failure = FailureOf(verdict)) return *failure;
+  NoteRight(KeyOf(request.artifact_id, request.contract, request.workload, request.seed));
   // The runner waits for this word, so that checking and timing happen in the same process and with
   // the same loaded code.
   const WallTime since_told;
@@ -265,23 +315,34 @@ absl::StatusOr<std::variant<std::monostate, Failure>> RunBench::RunReference(
   // outputs are wanted.
   alone.candidate = message.reference.at(0);
   alone.reference.clear();
-  ASSIGN_OR_RETURN(const Step outputs, StartRunner(alone, request.files, request.timeout));
+  ASSIGN_OR_RETURN(const auto checked,
+                   StartChecked(alone,
+                                {.call = CheckerCall::kCheck,
+                                 .workload = std::string(request.workload),
+                                 .contract = std::string(request.reference_contract),
+                                 .seed = request.seed,
+                                 .reference_id = request.reference_id,
+                                 .is_reference = true,
+                                 .bound = request.bound},
+                                request.files, request.timeout));
   // Whatever it is: not this candidate's doing, but it cannot be judged.
   const auto failed = [](absl::string_view what) {
     return RunError(absl::StrCat("candidate 0 does not work: ", what));
   };
-  if (const Failure* failure = std::get_if<Failure>(&outputs)) return failed(failure->message);
-  ASSIGN_OR_RETURN(const CheckerReply verdict,
-                   AskChecker({.call = CheckerCall::kCheck,
-                               .workload = std::string(request.workload),
-                               .contract = std::string(request.reference_contract),
-                               .seed = request.seed,
-                               .reference_id = request.reference_id,
-                               .is_reference = true,
-                               .bound = request.bound,
-                               .output_bases = std::get<RunnerReply>(outputs).output_bases}));
+  if (const Failure* failure = std::get_if<Failure>(&checked)) return failed(failure->message);
+  const auto& verdict = std::get<CheckerReply>(checked);
   if (verdict.verdict != CheckerVerdict::kOk) return failed(verdict.message);
   return std::monostate();
+}
+
+absl::StatusOr<std::variant<CheckerReply, Failure>> RunBench::StartChecked(
+    const RunnerRequest& message, CheckerRequest check, const HostFiles& files,
+    absl::Duration timeout) {
+  ASSIGN_OR_RETURN(const Step outputs, StartRunner(message, files, timeout));
+  if (const Failure* failure = std::get_if<Failure>(&outputs)) return *failure;
+  check.output_bases = std::get<RunnerReply>(outputs).output_bases;
+  ASSIGN_OR_RETURN(CheckerReply verdict, AskChecker(check));
+  return verdict;
 }
 
 absl::StatusOr<RunBench::Step> RunBench::StartRunner(RunnerRequest message, const HostFiles& files,

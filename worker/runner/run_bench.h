@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -44,6 +45,7 @@ struct HostFiles {
 struct BenchRequest {
   absl::string_view workload;
   absl::string_view artifact;
+  std::string artifact_id = "";  // Its hash.
   absl::string_view contract;
   // Candidate 0, unless this is it; empty: none. Outputs are compared with its outputs.
   absl::string_view reference_artifact;
@@ -61,12 +63,15 @@ struct BenchRequest {
   HostFiles files = {};
 };
 
-// Candidates in a model's order, ready to run. They were checked before, each alone.
+// Candidates in a model's order, ready to run.
 struct NetworkBenchRequest {
   struct Kernel {
     absl::string_view workload;
     absl::string_view artifact;
+    std::string artifact_id = "";  // Its hash.
     absl::string_view contract;
+    uint64_t seed = 0;  // Alone.
+    double bound = 0;   // Of the tensor error.
   };
   std::vector<Kernel> kernels;
   int32_t step_count = 1;
@@ -82,7 +87,8 @@ struct NetworkBenchRequest {
 
 struct NetworkBenchResult {
   std::variant<std::vector<int64_t>, Failure> outcome = {};  // [timed pass][step] in nanoseconds.
-  ProcessLatencies process = {};                             // What is known beside latencies.
+  int failed_alone = -1;          // Whose failure it is, where nothing ran together; else -1.
+  ProcessLatencies process = {};  // What is known beside latencies.
   int32_t vector_bytes = 0;
 };
 
@@ -103,7 +109,9 @@ class RunBench {
   // hold the lock). Any other error is this worker's fault.
   absl::StatusOr<BenchResult> Run(const BenchRequest& request);
 
-  // In one fresh process. Errors as above.
+  // In one fresh process, after each kernel has run alone and its outputs were right: in a model
+  // they cannot be judged. What this object has found right before does not run again. Errors as
+  // above.
   absl::StatusOr<NetworkBenchResult> RunNetwork(const NetworkBenchRequest& request);
 
   // Ends the Run in progress and all later ones, until Reset.
@@ -119,6 +127,10 @@ class RunBench {
   absl::StatusOr<RunnerRequest> MakeRequest(const BenchRequest& request, Failure* refused);
   absl::StatusOr<KernelSpec> PlanKernel(absl::string_view workload, absl::string_view artifact,
                                         absl::string_view contract, Failure* refused);
+  // A Failure: it does not work alone, or its outputs are wrong.
+  absl::StatusOr<std::optional<Failure>> CheckAlone(const NetworkBenchRequest& request,
+                                                    size_t index, const KernelSpec& spec);
+  void NoteRight(const std::string& key);
   absl::StatusOr<NetworkBenchResult> RunNetworkProcess(const NetworkBenchRequest& request,
                                                        const RunnerRequest& message);
   absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunProcess(const BenchRequest& request,
@@ -130,6 +142,11 @@ class RunBench {
   absl::StatusOr<std::variant<std::monostate, Failure>> RunReference(const BenchRequest& request,
                                                                      const RunnerRequest& message);
 
+  // Starts a runner, which waits for a word when it has given its outputs, and has those judged.
+  absl::StatusOr<std::variant<CheckerReply, Failure>> StartChecked(const RunnerRequest& message,
+                                                                   CheckerRequest check,
+                                                                   const HostFiles& files,
+                                                                   absl::Duration timeout);
   absl::StatusOr<Step> StartRunner(RunnerRequest message, const HostFiles& files,
                                    absl::Duration timeout);
   absl::StatusOr<Step> ReadRunner(RunnerEvent want, absl::Duration timeout);
@@ -146,6 +163,7 @@ class RunBench {
   const RunBenchOptions options_;
   UniqueFd outputs_, arena_;
   int64_t arena_bytes_ = 0;
+  std::set<std::string> found_right_;      // KeyOf.
   Effort effort_;                          // Of the Run in progress, so far.
   std::optional<OomKillWatch> oom_kills_;  // Since the runner was started.
 

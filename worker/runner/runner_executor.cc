@@ -275,6 +275,7 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
   const RunCpus used = CpusFor(options_.device, options_.host_cpu, target.threads);
   BenchRequest request{.workload = candidate.workload,
                        .artifact = *artifact,
+                       .artifact_id = candidate.artifact_sha256,
                        .contract = candidate.contract,
                        .reference_contract = candidate.reference_contract,
                        .reference_id = candidate.reference_artifact_sha256,
@@ -334,7 +335,10 @@ absl::StatusOr<RunResult> RunnerExecutor::RunNetwork(const RunJob& job, const Mo
     RETURN_IF_ERROR(CheckMemory("artifacts", artifact_bytes));
     request.kernels.push_back({.workload = candidate.workload,
                                .artifact = *artifacts.back(),
-                               .contract = candidate.contract});
+                               .artifact_id = candidate.artifact_sha256,
+                               .contract = candidate.contract,
+                               .seed = candidate.seed,
+                               .bound = ErrorBound(candidate.numerics)});
   }
   // Memory is filled from its beginning; what evicts constants is the model's other steps.
   request.timing.arena_bytes = kNetworkArenaBytes;
@@ -345,16 +349,21 @@ absl::StatusOr<RunResult> RunnerExecutor::RunNetwork(const RunJob& job, const Mo
   for (size_t i = 0; i < job.candidates.size(); ++i) {
     Measurement& measurement = result.measurements.emplace_back();
     measurement.candidate_id = job.candidates[i].candidate_id;
-    measurement.outcome = NetworkLatencies(order, static_cast<int>(i), bench);
+    const bool is_alone = bench.failed_alone == static_cast<int>(i);
+    if (is_alone || bench.failed_alone < 0) {
+      measurement.outcome = NetworkLatencies(order, static_cast<int>(i), bench);
+    } else {
+      measurement.outcome = Failure{FailureKind::kDeviceError, "another kernel failed alone"};
+    }
     measurement.numerics = job.candidates[i].numerics;
     measurement.environment = host_environment_;
     Environment& environment = measurement.environment;
     SetPlace(target, used, environment);
-    environment.mode = MeasureMode::kInNetwork;
-    environment.model_sha256 = job.model_sha256;
+    environment.mode = is_alone ? MeasureMode::kIsolated : MeasureMode::kInNetwork;
+    if (!is_alone) environment.model_sha256 = job.model_sha256;
     environment.cold_policy = ColdPolicy::kModelOrder;
     environment.vector_bytes = bench.vector_bytes;
-    environment.seed = job.candidates[0].seed;
+    environment.seed = is_alone ? job.candidates[i].seed : job.candidates[0].seed;
   }
   return result;
 }

@@ -313,11 +313,15 @@ TEST_F(RunnerExecutorTest, NoCodeRunsWhereItIsLoadedAloneOrInAModelOrder) {
     network.candidates[1].artifact_sha256 = name;
     beside.candidates[0].reference_artifact_sha256 = name;
     for (const RunJob& job : {alone, network, beside}) {
-      for (const Measurement& measurement : Run(job).measurements) {
-        ASSERT_NE(measurement.failure(), nullptr);
-        EXPECT_EQ(measurement.failure()->kind, FailureKind::kRunError);
-        EXPECT_THAT(measurement.failure()->message, HasSubstr("refused machine code"));
+      const RunResult result = Run(job);
+      // Beside it nothing runs. Its own failure is the second of the network's.
+      for (const Measurement& measurement : result.measurements) {
+        EXPECT_NE(measurement.failure(), nullptr);
       }
+      const Failure* own = result.measurements[job.candidates.size() > 1 ? 1 : 0].failure();
+      ASSERT_NE(own, nullptr);
+      EXPECT_EQ(own->kind, FailureKind::kRunError);
+      EXPECT_THAT(own->message, HasSubstr("refused machine code"));
     }
   }
 }
@@ -384,19 +388,37 @@ TEST_F(RunnerExecutorTest, ModelOrderTimesEachCandidateInThePassesThatHaveIt) {
   EXPECT_GT(fastest_ns[1], fastest_ns[2]);
 }
 
-TEST_F(RunnerExecutorTest, OneBadCandidateFailsAllOfAModelOrder) {
-  const std::pair<const char*, FailureKind> cases[] = {{"CRASHES", FailureKind::kCrashed},
-                                                       {"DATA_ERROR", FailureKind::kRunError},
-                                                       {"EXITS", FailureKind::kRunError}};
+// Each kernel runs alone first, and is judged there. A time of a wrong one would rank it.
+TEST_F(RunnerExecutorTest, NothingOfAModelOrderRunsBesideWhatFailsAlone) {
+  const std::pair<const char*, FailureKind> cases[] = {
+      {"CRASHES", FailureKind::kCrashed},       {"DATA_ERROR", FailureKind::kRunError},
+      {"EXITS", FailureKind::kRunError},        {"WRONG", FailureKind::kWrongResult},
+      {"UNWRITTEN", FailureKind::kWrongResult}, {"OVERRUNS", FailureKind::kWrongResult}};
   for (const auto& [kernel, kind] : cases) {
     const RunResult result = Run(NetworkJob(kernel));
     ASSERT_THAT(result.measurements, SizeIs(3)) << kernel;
-    for (const Measurement& measurement : result.measurements) {
+    for (size_t i = 0; i < 3; ++i) {
+      const Measurement& measurement = result.measurements[i];
       ASSERT_NE(measurement.failure(), nullptr) << kernel;
-      EXPECT_EQ(measurement.failure()->kind, kind) << measurement.failure()->message;
+      // The one that failed alone, and the others that never ran.
+      EXPECT_EQ(measurement.failure()->kind, i == 1 ? kind : FailureKind::kDeviceError)
+          << kernel << ": " << measurement.failure()->message;
+      EXPECT_EQ(measurement.environment.mode,
+                i == 1 ? MeasureMode::kIsolated : MeasureMode::kInNetwork);
     }
   }
   EXPECT_NE(Measure(VectorJob("RIGHT")).latencies(), nullptr);
+}
+
+// Alone it is right: it crashes in its second call.
+TEST_F(RunnerExecutorTest, WhatFailsAmongOthersFailsAllOfAModelOrder) {
+  const RunResult result = Run(NetworkJob("CRASHES_LATE"));
+  ASSERT_THAT(result.measurements, SizeIs(3));
+  for (const Measurement& measurement : result.measurements) {
+    ASSERT_NE(measurement.failure(), nullptr);
+    EXPECT_EQ(measurement.failure()->kind, FailureKind::kCrashed);
+    EXPECT_EQ(measurement.environment.mode, MeasureMode::kInNetwork);
+  }
 }
 
 TEST_F(RunnerExecutorTest, HangInAModelOrderEndsAfterTheJobsTime) {
@@ -404,8 +426,8 @@ TEST_F(RunnerExecutorTest, HangInAModelOrderEndsAfterTheJobsTime) {
   job.method.timeout = absl::Milliseconds(300);
   const RunResult result = Run(job);
   ASSERT_THAT(result.measurements, SizeIs(3));
-  ASSERT_NE(result.measurements[0].failure(), nullptr);
-  EXPECT_EQ(result.measurements[0].failure()->kind, FailureKind::kRunTimeout);
+  ASSERT_NE(result.measurements[1].failure(), nullptr);
+  EXPECT_EQ(result.measurements[1].failure()->kind, FailureKind::kRunTimeout);
 }
 
 TEST_F(RunnerExecutorTest, WinnerIsMeasuredInAsManyProcessesAsAsked) {

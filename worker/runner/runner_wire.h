@@ -60,7 +60,7 @@ inline constexpr int kOutputsDescriptor = 3;
 inline constexpr int kArenaDescriptor = 4;
 
 // Kernels in a model's order instead of one alone. Each step has constants of its own; activations
-// lie where a step shortly before wrote. Nothing is checked.
+// lie where a step shortly before wrote. Nothing is checked here: RunBench has had each run alone.
 struct NetworkSpec {
   std::vector<KernelSpec> kernels;  // None: no network.
   int32_t step_count = 0;
