@@ -137,6 +137,8 @@ void StudyFlags::AddOptions(CommandOptions& options) {
                                 "--strategy", "--task-scheduler", "--cost-model", "--refine",
                                 "--no-default", "--deterministic", "--priority"}) {
     options.OnlyWith(of_search, {"--scheduler!=default"});
+    // Default schedules are built, and nothing is searched.
+    if (absl::string_view(of_search) != "--trials") options.OnlyWith(of_search, {"--trials!=0"});
   }
 }
 
