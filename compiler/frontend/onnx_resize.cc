@@ -54,6 +54,7 @@ absl::Status SpreadOverAxes(OnnxNode& node, const std::vector<int64_t>& shape, T
 absl::Status KeepAspectRatio(OnnxNode& node, const std::vector<int64_t>& shape, Target& target) {
   const std::string policy = node.String("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch" || target.sizes.empty()) return absl::OkStatus();
+  if (ElementCount(shape) == 0) return node.Unsupported("an aspect ratio without elements");
   if (policy != "not_larger" && policy != "not_smaller") {
     return node.Invalid(absl::StrCat("keep_aspect_ratio_policy: got '", policy, "'"));
   }
@@ -88,15 +89,24 @@ absl::Status CheckTarget(OnnxNode& node, const std::vector<int64_t>& shape, cons
   for (size_t d = 0; d < rank; ++d) {
     const double extent = target.sizes.empty() ? target.scales[d] * static_cast<double>(shape[d])
                                                : static_cast<double>(target.sizes[d]);
-    if (extent >= 0 && extent < 1) {
-      return node.Unsupported(absl::StrCat("dimension ", d, " would have no elements"));
-    }
     // Negated, so that a NaN from the file is refused too.
-    if (!(extent >= 1) || !(extent < 1 << 30)) {
+    if (!(extent >= 0) || !(extent < 1 << 30)) {
       return node.Invalid(absl::StrCat("dimension ", d, " would become ", extent));
     }
   }
   return absl::OkStatus();
+}
+
+// The extents of the result; 0 where a scale leaves less than one element.
+std::vector<int64_t> Extents(const std::vector<int64_t>& shape, const Target& target) {
+  if (!target.sizes.empty()) return target.sizes;
+  std::vector<int64_t> extents;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    // In 32 bits, as they come: 2.0000002 elements are 2.
+    extents.push_back(
+        static_cast<int64_t>(static_cast<float>(target.scales[d]) * static_cast<float>(shape[d])));
+  }
+  return extents;
 }
 
 // ONNX aligns the corners of the extent before it is rounded down, ONNX Runtime those of the true
@@ -118,13 +128,10 @@ absl::StatusOr<ValueId> ResizeByTaps(OnnxNode& node, ValueId x, const Target& ta
                                      const std::string& coordinates, const ResizeKernel& kernel) {
   Composer c(node);
   const int64_t rank = c.Rank(x);
+  const std::vector<int64_t> extents = Extents(c.ShapeOf(x), target);
   for (int64_t d = 0; d < rank; ++d) {
-    ResizeAxis axis{.coordinates = coordinates, .in = c.ShapeOf(x)[d]};
+    ResizeAxis axis{.coordinates = coordinates, .in = c.ShapeOf(x)[d], .out = extents[d]};
     const auto in = static_cast<double>(axis.in);
-    // In 32 bits, as they come: 2.0000002 elements are 2.
-    axis.out = target.sizes.empty() ? static_cast<int64_t>(static_cast<float>(target.scales[d]) *
-                                                           static_cast<float>(axis.in))
-                                    : target.sizes[d];
     axis.scale = target.scales.empty() ? static_cast<double>(axis.out) / in : target.scales[d];
     if (coordinates == "tf_crop_and_resize") {
       axis.crop_begin = target.roi[d];
@@ -164,6 +171,12 @@ absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::
         absl::StrCat("got ", target.roi.size(), " values of roi, want ", roi_count));
   }
   RETURN_IF_ERROR(CheckTarget(node, node.TypeOf(x).shape, target));
+  if (const Shape extents = Extents(node.TypeOf(x).shape, target); ElementCount(extents) == 0) {
+    if (node.IsBounded(x)) return node.Unsupported("no elements beside a dimension of the run");
+    ASSIGN_OR_RETURN(const ValueId nothing, node.EmitEmpty({node.TypeOf(x).dtype, extents}));
+    node.SetOutput(0, nothing);
+    return absl::OkStatus();
+  }
   if (coordinates == "align_corners" && mode != "nearest") {
     RETURN_IF_ERROR(CheckCorners(node, node.TypeOf(x).shape, target));
   }
@@ -235,6 +248,7 @@ absl::StatusOr<std::vector<int64_t>> ReadSizes(OnnxNode& node, ValueId x) {
 // one down where it grows. Dimensions are independent: this shrinks, and leaves scales of 1.
 absl::StatusOr<ValueId> Shrunk(OnnxNode& node, ValueId x, Target& target) {
   RETURN_IF_ERROR(CheckTarget(node, node.TypeOf(x).shape, target));
+  if (ElementCount(Extents(node.TypeOf(x).shape, target)) == 0) return x;
   std::vector<double> scales = target.scales;
   for (size_t d = 0; d < scales.size(); ++d) {
     scales[d] = std::min(scales[d], 1.0);

@@ -26,6 +26,7 @@ double SourcePosition(const ResizeAxis& axis, int64_t at) {
              out = static_cast<double>(axis.out);
   if (axis.coordinates == "align_corners") return axis.out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (axis.coordinates == "asymmetric") return x / axis.scale;
+  if (axis.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (axis.coordinates == "tf_crop_and_resize") {
     const double length = axis.crop_end - axis.crop_begin;
     if (axis.out == 1) return (axis.crop_begin + axis.crop_end) * (in - 1) / 2;

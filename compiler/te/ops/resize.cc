@@ -5,7 +5,7 @@
 // Source positions depend on the output position only. They are computed here, in f32 as ONNX
 // Runtime does it, and become constant tables of the definition, or a division where they are one.
 // The nearest element by sizes is found in f64, where halves and whole positions are exact: one
-// that is missed is another element.
+// that is missed is another element. Those of a crop are not: its shares are 32-bit numbers.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -57,11 +57,12 @@ InferResult Infer(const Attributes& attributes, Types inputs) {
     return Bad("got mode=", mode, ", want nearest or linear");
   }
   const std::string transform = attributes.String("coordinate_transformation_mode", "half_pixel");
-  if (!OneOf(transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                         "align_corners", "asymmetric", "tf_crop_and_resize"})) {
+  if (!OneOf(transform,
+             {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+              "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"})) {
     return Bad("got coordinate_transformation_mode=", transform,
                ", want half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, "
-               "asymmetric or tf_crop_and_resize");
+               "asymmetric, tf_crop_and_resize or tf_half_pixel_for_nn");
   }
   const size_t roi_count = transform == "tf_crop_and_resize" ? 2 * inputs[0].shape.size() : 0;
   if (attributes.Floats("roi", {}).size() != roi_count) {
@@ -103,6 +104,7 @@ T SourcePosition(const Transform& t, int64_t at) {
     return std::is_same_v<T, double> && t.is_ratio ? v * in_size / out_size : v / scale;
   };
   if (t.mode == "asymmetric") return over_scale(x);
+  if (t.mode == "tf_half_pixel_for_nn") return over_scale(x + half);
   if (t.mode == "align_corners") return t.out == 1 ? 0 : x * (in_size - 1) / (out_size - 1);
   if (t.mode == "pytorch_half_pixel") return t.out > 1 ? over_scale(x + half) - half : 0;
   if (t.mode == "half_pixel_symmetric") {
@@ -223,7 +225,7 @@ class Definition {
       std::vector<int64_t> positions;
       for (int64_t k = 0; k < shape_.out[d]; ++k) {
         const int64_t source = Keeps(d) ? k
-                               : has_sizes_
+                               : has_sizes_ && !transforms_[d].IsCrop()
                                    ? Rounded(rounding_, SourcePosition<double>(transforms_[d], k))
                                    : Rounded(rounding_, SourcePosition<float>(transforms_[d], k));
         positions.push_back(std::clamp<int64_t>(source, 0, x_.dim(d) - 1));
