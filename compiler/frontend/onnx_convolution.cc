@@ -156,7 +156,11 @@ absl::StatusOr<Attributes> ReadPooling(OnnxNode& node, ValueId x) {
   if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
   ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
   RETURN_IF_ERROR(ResolveAutoPad(node, x, w));
-  if (node.Int("ceil_mode", 0) == 0) RETURN_IF_ERROR(PadToWindows(node, x, w));
+  // Averages count nothing of what lies beyond the pads any more.
+  const bool counts_beyond = node.opset() < 19 || node.is_microsoft();
+  if (node.Int("ceil_mode", 0) == 0 && (counts_beyond || node.IsBounded(x))) {
+    RETURN_IF_ERROR(PadToWindows(node, x, w));
+  }
   Attributes attributes;
   SetWindow(w, attributes);
   attributes.Set("kernel_shape", w.kernel);
