@@ -107,15 +107,17 @@ absl::Status OneHot(OnnxNode& node) {
   if (c.ShapeOf(values) != Shape{2}) return node.Invalid("values: want [off, on]");
   const int64_t rank = c.Rank(indices) + 1;
   ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, node.Int("axis", -1), rank));
-  indices = c.Cast(indices, DType::kI64);
+  // A float between two classes is none of them.
+  const bool is_float = IsFloat(c.DTypeOf(indices));
+  indices = c.Cast(indices, is_float ? DType::kF64 : DType::kI64);
   indices = c.Where(c.Less(indices, 0), c.Add(indices, static_cast<double>(depth)), indices);
   Shape wide = c.ShapeOf(indices);
   RETURN_IF_ERROR(c.status());
   wide.insert(wide.begin() + axis, 1);
   Shape classes(rank, 1);
   classes[axis] = depth;
-  const ValueId hit =
-      c.Op("equal", {c.Reshape(indices, wide), c.Reshape(c.Iota(0, depth), classes)});
+  const ValueId class_numbers = c.Cast(c.Iota(0, depth), c.DTypeOf(indices));
+  const ValueId hit = c.Op("equal", {c.Reshape(indices, wide), c.Reshape(class_numbers, classes)});
   const ValueId off = c.Reshape(c.Slice(values, 0, 0, 1), {});
   const ValueId on = c.Reshape(c.Slice(values, 0, 1, 2), {});
   c.Output(0, c.Where(hit, on, off));
