@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_import_context.h"
+#include "compiler/frontend/onnx_compose.h"
 
 namespace burnish {
 namespace {
@@ -122,6 +122,10 @@ OnnxTranslator Cumulate(const char* op) {
   return [op](OnnxNode& node) -> absl::Status {
     ASSIGN_OR_RETURN(std::vector<ValueId> inputs, Inputs(node, 1));
     ASSIGN_OR_RETURN(const int64_t axis, ConstantInt(node, 1, "axis"));
+    if (node.IsEmpty(inputs[0])) {
+      node.SetOutput(0, inputs[0]);
+      return absl::OkStatus();
+    }
     Attributes attributes;
     attributes.Set("axis", axis);
     attributes.Set("exclusive", node.Int("exclusive", 0));
@@ -130,20 +134,30 @@ OnnxTranslator Cumulate(const char* op) {
   };
 }
 
-absl::Status ScatterElements(OnnxNode& node) {
+// A sum of bools is whether one of them is true, a product whether all are: as numbers, the
+// greatest and the least.
+absl::Status Scatter(OnnxNode& node, absl::string_view op, Attributes attributes) {
   ASSIGN_OR_RETURN(std::vector<ValueId> inputs, Inputs(node, 3));
-  Attributes attributes;
-  attributes.Set("axis", node.Int("axis", 0));
-  attributes.Set("reduction", node.String("reduction", "none"));
-  return node.Finish("scatter_elements", std::move(inputs), std::move(attributes));
+  std::string reduction = node.String("reduction", "none");
+  const bool is_bool = node.TypeOf(inputs[0]).dtype == DType::kBool && reduction != "none";
+  if (is_bool) reduction = reduction == "add" ? "max" : reduction == "mul" ? "min" : reduction;
+  attributes.Set("reduction", reduction);
+  Composer c(node);
+  for (const int i : {0, 2}) {
+    if (is_bool) inputs[i] = c.Cast(inputs[i], DType::kU8);
+  }
+  const ValueId result = c.Op(op, std::move(inputs), std::move(attributes));
+  c.Output(0, is_bool ? c.Cast(result, DType::kBool) : result);
+  return c.status();
 }
 
-absl::Status ScatterNd(OnnxNode& node) {
-  ASSIGN_OR_RETURN(std::vector<ValueId> inputs, Inputs(node, 3));
+absl::Status ScatterElements(OnnxNode& node) {
   Attributes attributes;
-  attributes.Set("reduction", node.String("reduction", "none"));
-  return node.Finish("scatter_nd", std::move(inputs), std::move(attributes));
+  attributes.Set("axis", node.Int("axis", 0));
+  return Scatter(node, "scatter_elements", std::move(attributes));
 }
+
+absl::Status ScatterNd(OnnxNode& node) { return Scatter(node, "scatter_nd", {}); }
 
 }  // namespace
 

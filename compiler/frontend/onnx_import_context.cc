@@ -264,6 +264,32 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
   return KnownTerms(std::move(results));
 }
 
+// Host operators have no kernels of 16-bit floats, all of which are f32 as well.
+absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitInF32(absl::string_view op,
+                                                         std::vector<ValueId> inputs,
+                                                         Attributes attributes) {
+  const auto cast = [this](ValueId id, DType dtype) -> absl::StatusOr<ValueId> {
+    Attributes to;
+    to.Set("to", std::string(DTypeName(dtype)));
+    ASSIGN_OR_RETURN(const std::vector<ValueId> results, EmitPlain("cast", {id}, std::move(to)));
+    return results[0];
+  };
+  DType stored = DType::kF32;
+  for (ValueId& input : inputs) {
+    const DType dtype = TypeOf(input).dtype;
+    if (!IsStorageFloat(dtype)) continue;
+    stored = dtype;
+    ASSIGN_OR_RETURN(input, cast(input, DType::kF32));
+  }
+  ASSIGN_OR_RETURN(std::vector<ValueId> results,
+                   EmitPlain(op, std::move(inputs), std::move(attributes)));
+  for (ValueId& result : results) {
+    if (TypeOf(result).dtype != DType::kF32) continue;
+    ASSIGN_OR_RETURN(result, cast(result, stored));
+  }
+  return results;
+}
+
 // What is the same in every run is a constant.
 absl::StatusOr<std::vector<ValueId>> OnnxNode::KnownTerms(std::vector<ValueId> results) {
   const auto found = context_->bounded.terms.find(results[0]);
@@ -294,6 +320,9 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
     if (input < 0) return Unsupported("takes no product of dimensions that only a run knows");
     if (IsEmpty(input))
       return EmitOfNothing(op, std::move(node.inputs), std::move(node.attributes));
+    if (def->fusion == FusionKind::kHost && IsStorageFloat(TypeOf(input).dtype)) {
+      return EmitInF32(op, std::move(node.inputs), std::move(node.attributes));
+    }
   }
   absl::StatusOr<std::vector<TensorType>> types =
       def->infer(node.attributes, InputTypes(graph, node));

@@ -235,6 +235,8 @@ class OnnxNode {
   std::string Name() const;
 
  private:
+  absl::StatusOr<std::vector<ValueId>> EmitInF32(absl::string_view op, std::vector<ValueId> inputs,
+                                                 Attributes attributes);
   absl::StatusOr<std::vector<ValueId>> EmitPlain(absl::string_view op, std::vector<ValueId> inputs,
                                                  Attributes attributes);
   // As EmitAll, where an input has no elements.
