@@ -255,6 +255,12 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
       return EmitBoundedMean(inputs[0], std::move(attributes));
     }
   }
+  if (op == "instance_norm" || op == "group_norm") {
+    const auto is_bounded = [](ValueId extent) { return extent != kFullAxis; };
+    if (std::any_of(extents[0].begin() + 2, extents[0].end(), is_bounded)) {
+      return EmitBoundedNormalization(inputs, attributes);
+    }
+  }
   const AxisExtents before = extents[0];
   RETURN_IF_ERROR(FillReduced(op, attributes, inputs, extents));
   const GraphNode node{.name = Name(),

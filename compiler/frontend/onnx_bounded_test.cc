@@ -17,9 +17,11 @@ namespace burnish {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pointwise;
 
 TensorValue Floats(std::vector<int64_t> shape, std::vector<double> values) {
   return {.dtype = DType::kF32, .shape = std::move(shape), .floats = std::move(values)};
@@ -213,6 +215,7 @@ TEST(OnnxBoundedTest, ReductionsSeeWhatHolds) {
       {"ReduceMax", {50, 51}, {-kInf, -kInf}},
       {"ReduceMin", {10, 11}, {kInf, kInf}},
       {"ReduceMean", {30, 31}, {}},
+      {"ReduceLogSumExp", {50, 51}, {-kInf, -kInf}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.op);
@@ -224,7 +227,7 @@ TEST(OnnxBoundedTest, ReductionsSeeWhatHolds) {
                              absl::StrCat(attributes, IntAttribute("keepdims", 0)))))));
     EXPECT_EQ(graph.hidden_outputs, 0);
     ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
-    EXPECT_EQ(got[0].floats, c.three);
+    EXPECT_THAT(got[0].floats, Pointwise(DoubleNear(1e-6), c.three));  // exp(30 - 50) is some more.
     ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
     if (!c.none.empty()) EXPECT_EQ(got[0].floats, c.none);
   }
@@ -499,6 +502,38 @@ TEST(OnnxBoundedTest, ABranchSlicesWhatWasJoined) {
     EXPECT_EQ(got[0].floats[0], go ? 10 : -10);
     ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable, condition}));
     EXPECT_THAT(got[0].shape, ElementsAre(0, 2));
+  }
+}
+
+// Rows 1, 3 and 5 as the type, below 0 where it has such numbers.
+TEST(OnnxBoundedTest, ExtremesSeeWhatHoldsInEveryType) {
+  struct Case {
+    int type;  // ONNX's number.
+    bool is_signed;
+  };
+  for (const Case& c :
+       {Case{1, true}, Case{11, true}, Case{10, true}, Case{3, true}, Case{5, true}, Case{6, true},
+        Case{7, true}, Case{2, false}, Case{4, false}, Case{12, false}, Case{13, false}}) {
+    for (const char* const op : {"ReduceMax", "ReduceMin"}) {
+      SCOPED_TRACE(absl::StrCat(op, " of type ", c.type));
+      const auto cast = [](absl::string_view from, absl::string_view to, int type) {
+        return absl::StrCat("node { op_type: 'Cast' input: '", from, "' output: '", to, "' ",
+                            IntAttribute("to", type), "} ");
+      };
+      ASSERT_OK_AND_ASSIGN(
+          const Graph graph,
+          Import(Rows(absl::StrCat(
+              cast("rows", "typed", c.type), "node { op_type: '", op,
+              "' input: 'typed' output: 'm' attribute { name: 'axes' type: INTS ints: 0 } } ",
+              cast("m", "y", 7)))));
+      const double sign = c.is_signed ? -1 : 1;
+      TensorValue table = kTable;
+      for (double& value : table.floats) value *= sign;
+      ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(graph, {kThree, table}));
+      const bool far = (std::string(op) == "ReduceMax") != c.is_signed;
+      EXPECT_THAT(got[0].integers,
+                  far ? ElementsAre(sign * 50, sign * 51) : ElementsAre(sign * 10, sign * 11));
+    }
   }
 }
 

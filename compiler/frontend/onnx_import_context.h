@@ -279,6 +279,8 @@ class OnnxNode {
   absl::Status FillReduced(absl::string_view op, const Attributes& attributes,
                            std::vector<ValueId>& inputs, std::vector<AxisExtents>& extents);
   absl::StatusOr<std::vector<ValueId>> EmitBoundedMean(ValueId x, Attributes attributes);
+  absl::StatusOr<std::vector<ValueId>> EmitBoundedNormalization(const std::vector<ValueId>& inputs,
+                                                                const Attributes& attributes);
   bool AlwaysHold(ValueId indices, const SizeTerm& size) const;
   absl::StatusOr<ValueId> CheckedIndices(ValueId indices, ValueId extent, int64_t bound);
   absl::Status Annotate(const absl::Status& status) const;

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_import_context.h"
+#include "compiler/frontend/onnx_compose.h"
 
 namespace burnish {
 namespace {
@@ -32,16 +32,11 @@ const std::map<std::string, Neutral>& NeutralOfReductions() {
       {"argmax", Neutral::kLowest},
       {"argmin", Neutral::kHighest},
       // exp(-inf - maximum) = 0 is a term that the sum does not see.
+      {"reduce_log_sum_exp", Neutral::kLowest},
       {"softmax", Neutral::kLowest},
       {"log_softmax", Neutral::kLowest},
   };
   return neutral;
-}
-
-template <typename T>
-ConstantPtr Limit(DType dtype, bool lowest) {
-  return FromInts(dtype,
-                  {lowest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max()});
 }
 
 ConstantPtr NumberOf(Neutral neutral, DType dtype) {
@@ -51,20 +46,10 @@ ConstantPtr NumberOf(Neutral neutral, DType dtype) {
   }
   const bool lowest = neutral == Neutral::kLowest;
   const double infinity = std::numeric_limits<double>::infinity();
-  switch (dtype) {
-    case DType::kI64:
-      return Limit<int64_t>(dtype, lowest);
-    case DType::kI32:
-      return Limit<int32_t>(dtype, lowest);
-    case DType::kI8:
-      return Limit<int8_t>(dtype, lowest);
-    case DType::kU8:
-      return Limit<uint8_t>(dtype, lowest);
-    case DType::kBool:
-      return FromInts(dtype, {lowest ? 0 : 1});
-    default:
-      return FromDoubles(dtype, {lowest ? -infinity : infinity});
-  }
+  if (IsFloat(dtype)) return FromDoubles(dtype, {lowest ? -infinity : infinity});
+  // As bits: the greatest u64 has all of them.
+  const IntLimits limits = dtype == DType::kU64 ? IntLimits{0, -1} : LimitsOf(dtype);
+  return FromInts(dtype, {lowest ? limits.least : limits.greatest});
 }
 
 // The axis of each operand that a product of matrices adds up over.
@@ -142,6 +127,32 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedMean(ValueId x, Attrib
   ASSIGN_OR_RETURN(const ValueId divisor, Emit("cast", {count}, std::move(to)));
   ASSIGN_OR_RETURN(const ValueId sum, Emit("reduce_sum", {x}, std::move(attributes)));
   return EmitAll("div", {sum, divisor});
+}
+
+// By its formula, which sees what holds. Statistics are f32 for 16-bit floats, as in the operators.
+absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedNormalization(
+    const std::vector<ValueId>& inputs, const Attributes& attributes) {
+  Composer c(*this);
+  const DType dtype = c.DTypeOf(inputs[0]);
+  const bool is_stored = IsStorageFloat(dtype);
+  const auto wide = [&](ValueId id) { return is_stored ? c.Cast(id, DType::kF32) : id; };
+  const Shape shape = c.ShapeOf(inputs[0]);
+  const int64_t channels = shape[1], groups = attributes.Int("num_groups", channels);
+  Shape parts = shape, axes = {2}, by_channel(shape.size() + 1, 1);
+  parts[1] = groups;
+  parts.insert(parts.begin() + 2, channels / groups);
+  by_channel[1] = groups;
+  by_channel[2] = channels / groups;
+  for (size_t d = 2; d < shape.size(); ++d) axes.push_back(static_cast<int64_t>(d) + 1);
+  const ValueId x = c.Reshape(wide(inputs[0]), parts);
+  const ValueId centred = c.Sub(x, c.Reduce("reduce_mean", x, axes));
+  const ValueId variance = c.Reduce("reduce_mean", c.Mul(centred, centred), axes);
+  const ValueId root = c.Op("sqrt", {c.Add(variance, attributes.Float("epsilon", 1e-5))});
+  const ValueId scaled = c.Mul(c.Div(centred, root), c.Reshape(wide(inputs[1]), by_channel));
+  const ValueId y = c.Reshape(c.Add(scaled, c.Reshape(wide(inputs[2]), by_channel)), shape);
+  const ValueId result = is_stored ? c.Cast(y, dtype) : y;
+  RETURN_IF_ERROR(c.status());
+  return std::vector<ValueId>{result};
 }
 
 }  // namespace burnish
