@@ -66,7 +66,8 @@ absl::StatusOr<ValueId> EmitMoved(OnnxNode& node, ValueId x, int64_t from, int64
 struct LoopDraft {
   struct State {
     ValueId initial, input, output;
-    int result = -1;  // The ONNX node's output; -1: nobody reads it.
+    int result = -1;        // The ONNX node's output; -1: nobody reads it.
+    AxisExtents held = {};  // Of the output.
   };
   struct Slice {
     ValueId whole, input;
@@ -77,6 +78,7 @@ struct LoopDraft {
     bool backwards = false;
     int result = -1;
     int64_t axis = 0;
+    AxisExtents held = {};
   };
   int64_t count = 0;
   ValueId count_input = -1, condition = -1, next_condition = -1;  // -1: has none.
@@ -85,6 +87,14 @@ struct LoopDraft {
   std::vector<Stack> stacks;
   std::vector<ValueId> captures, capture_inputs;
 };
+
+absl::StatusOr<ValueId> SetExtents(OnnxNode& node, ValueId id, const AxisExtents& extents) {
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if (extents[d] == kFullAxis) continue;
+    ASSIGN_OR_RETURN(id, node.SetExtent(id, static_cast<int64_t>(d), extents[d]));
+  }
+  return id;
+}
 
 // States that no iteration changes are captures: nothing has to be handed on. Nor has what has no
 // elements, before and after each iteration.
@@ -96,6 +106,9 @@ absl::Status KeepInvariants(LoopDraft& draft, OnnxNode& node, const Graph& body)
     if (!(type == next)) {
       return node.Unsupported(absl::StrCat("a state is ", PrintType(type), " before an iteration, ",
                                            PrintType(next), " behind it"));
+    }
+    if (state.result >= 0 && state.held != node.ExtentsOf(state.initial)) {
+      return node.Unsupported("an iteration leaves another part of a state than it found");
     }
     const bool is_empty = node.IsEmpty(state.initial);
     if (state.input != state.output && !is_empty) {
@@ -122,7 +135,10 @@ absl::Status SetEmptyStacks(LoopDraft& draft, OnnxNode& node, const Graph& body)
       stacks.push_back(stack);
       continue;
     }
-    ASSIGN_OR_RETURN(const ValueId empty, node.EmitEmpty(std::move(type)));
+    AxisExtents extents = stack.held;
+    extents.insert(extents.begin() + stack.axis, draft.count_input);
+    ASSIGN_OR_RETURN(ValueId empty, node.EmitEmpty(std::move(type)));
+    ASSIGN_OR_RETURN(empty, SetExtents(node, empty, extents));
     node.SetOutput(stack.result, empty);
   }
   draft.stacks = std::move(stacks);
@@ -177,12 +193,17 @@ absl::Status AddLoop(OnnxNode& node, LoopDraft draft, Graph body) {
   if (draft.states.empty() && draft.stacks.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, node.EmitControl(std::move(loop)));
   for (size_t i = 0; i < draft.states.size(); ++i) {
-    if (draft.states[i].result >= 0) node.SetOutput(draft.states[i].result, outputs[i]);
+    const LoopDraft::State& state = draft.states[i];
+    ASSIGN_OR_RETURN(const ValueId sized, SetExtents(node, outputs[i], state.held));
+    if (state.result >= 0) node.SetOutput(state.result, sized);
   }
   for (size_t i = 0; i < draft.stacks.size(); ++i) {
     const LoopDraft::Stack& stack = draft.stacks[i];
-    ASSIGN_OR_RETURN(const ValueId moved,
-                     EmitMoved(node, outputs[draft.states.size() + i], 0, stack.axis));
+    AxisExtents extents = stack.held;
+    extents.insert(extents.begin(), draft.count_input);
+    ASSIGN_OR_RETURN(const ValueId stacked,
+                     SetExtents(node, outputs[draft.states.size() + i], extents));
+    ASSIGN_OR_RETURN(const ValueId moved, EmitMoved(node, stacked, 0, stack.axis));
     node.SetOutput(stack.result, moved);
   }
   return absl::OkStatus();
@@ -237,6 +258,7 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
     const ValueId id = known != nullptr ? AddConstant(context_->graph, name, inputs[i].type, known)
                                         : AddInput(context_->graph, name, inputs[i].type);
     body.inputs.push_back(id);
+    if (inputs[i].whole >= 0) CaptureExtents(body, inputs[i].whole, inputs[i].first_axis, id);
     RETURN_IF_ERROR(Define(inner, proto.input(static_cast<int>(i)).name(), id));
   }
   RETURN_IF_ERROR(AddInitializers(inner, proto));
@@ -246,24 +268,40 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
     if (id < 0) {
       return node.Invalid(absl::StrCat("nothing writes the body's output '", output.name(), "'"));
     }
-    if (gives == BodyGives::kFullAxes && node.IsBounded(id)) {
-      return node.Unsupported(
-          absl::StrCat("the body gives '", output.name(), "', of which a run fills a part"));
-    }
     onnx::NodeProto packs;
     packs.set_name(output.name());
     packs.add_output(output.name());
     ASSIGN_OR_RETURN(body.outputs.emplace_back(), OnnxNode(context_, packs, {}, {}).Packed(id));
+    if (gives == BodyGives::kAnyAxes) continue;
+    ASSIGN_OR_RETURN(body.held.emplace_back(), ExtentsAround(node, body, body.outputs.back()));
   }
   std::move(put_back).Invoke();
   return body;
 }
 
-// What holds of `outer` holds of `inner`.
-void OnnxGraphImporter::CaptureExtents(Body& body, ValueId outer, ValueId inner) {
+// What the body holds of a value, as values of the graph around.
+absl::StatusOr<AxisExtents> OnnxGraphImporter::ExtentsAround(const OnnxNode& node, const Body& body,
+                                                             ValueId id) {
+  AxisExtents extents = node.ExtentsOf(id);
+  for (ValueId& extent : extents) {
+    if (extent == kFullAxis) continue;
+    const auto captured = std::find(body.capture_inputs.begin(), body.capture_inputs.end(), extent);
+    if (captured == body.capture_inputs.end()) {
+      return node.Unsupported(absl::StrCat("the body gives '", context_->graph.value(id).name,
+                                           "', of which an iteration fills a part of its own"));
+    }
+    extent = body.captures[captured - body.capture_inputs.begin()];
+  }
+  return extents;
+}
+
+// What holds of `outer`, from an axis on, holds of `inner`.
+void OnnxGraphImporter::CaptureExtents(Body& body, ValueId outer, size_t first_axis,
+                                       ValueId inner) {
   const auto known = body.bounded.extents.find(outer);
   if (known == body.bounded.extents.end()) return;
-  AxisExtents extents = known->second;
+  AxisExtents extents(known->second.begin() + first_axis, known->second.end());
+  if (!burnish::IsBounded(extents)) return;
   for (ValueId& extent : extents) {
     if (extent == kFullAxis) continue;
     const auto captured = std::find(body.captures.begin(), body.captures.end(), extent);
@@ -309,12 +347,13 @@ ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
     id = AddConstant(context_->graph, value.name, value.type, value.data);
     const auto few = body.few_bits.find(outer);
     if (few != body.few_bits.end()) context_->few_bits[id] = few->second;
+    CaptureExtents(body, outer, 0, id);  // A run may still size what has no elements.
   } else {
     id = AddInput(context_->graph, absl::StrCat("capture", body.captures.size(), ".", name),
                   value.type);
     body.captures.push_back(outer);
     body.capture_inputs.push_back(id);
-    CaptureExtents(body, outer, id);
+    CaptureExtents(body, outer, 0, id);
   }
   scope.values.emplace(name, id);
   return id;
@@ -550,11 +589,13 @@ absl::Status OnnxGraphImporter::ImportLoopNode(Scope& scope, OnnxNode& node,
   std::vector<BodyInput> inputs = {
       {DeclaredType(proto->input(0), DType::kI64), nullptr},
       {DeclaredType(proto->input(1), DType::kBool), FromInts(DType::kBool, {1})}};
+  std::vector<ValueId> initials;
   for (int i = 2; i < node.input_count(); ++i) {
     ASSIGN_OR_RETURN(const ValueId initial, node.Input(i));
-    inputs.push_back({node.TypeOf(initial), nullptr});
+    ASSIGN_OR_RETURN(initials.emplace_back(), node.Packed(initial));
+    inputs.push_back({node.TypeOf(initials.back()), nullptr, initials.back()});
   }
-  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs, BodyGives::kFullAxes));
+  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs, BodyGives::kAxesAsRead));
   const int states = node.input_count() - 2;
   if (static_cast<int>(body.outputs.size()) != 1 + node.output_count() ||
       node.output_count() < states) {
@@ -594,8 +635,8 @@ absl::Status OnnxGraphImporter::ImportLoopNode(Scope& scope, OnnxNode& node,
     draft.slices.push_back({body.number_table, body.inputs[0]});
   }
   for (int i = 0; i < states; ++i) {
-    ASSIGN_OR_RETURN(const ValueId initial, node.Input(i + 2));
-    draft.states.push_back({initial, body.inputs[i + 2], body.outputs[i + 1], i});
+    draft.states.push_back(
+        {initials[i], body.inputs[i + 2], body.outputs[i + 1], i, body.held[i + 1]});
   }
   for (int i = states; i < node.output_count(); ++i) {
     if (!node.OutputUsed(i)) continue;
@@ -604,7 +645,7 @@ absl::Status OnnxGraphImporter::ImportLoopNode(Scope& scope, OnnxNode& node,
                                            " stacks as many slices as there are iterations, which "
                                            "only a run knows; give the loop a fixed count"));
     }
-    draft.stacks.push_back({.output = body.outputs[i + 1], .result = i});
+    draft.stacks.push_back({.output = body.outputs[i + 1], .result = i, .held = body.held[i + 1]});
   }
   return AddLoop(node, std::move(draft), std::move(body.graph));
 }
@@ -633,8 +674,9 @@ absl::Status OnnxGraphImporter::ImportScan(Scope& scope, OnnxNode& node) {
   std::vector<BodyInput> inputs;
   for (int i = 0; i < node.input_count(); ++i) {
     ASSIGN_OR_RETURN(ValueId input, node.Input(i));
+    ASSIGN_OR_RETURN(input, node.Packed(input));
     if (i < states) {
-      inputs.push_back({node.TypeOf(input), nullptr});
+      inputs.push_back({node.TypeOf(input), nullptr, input});
       continue;
     }
     const auto k = static_cast<size_t>(i - states);
@@ -642,16 +684,20 @@ absl::Status OnnxGraphImporter::ImportScan(Scope& scope, OnnxNode& node) {
     ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, in_axes[k], rank));
     ASSIGN_OR_RETURN(input, EmitMoved(node, input, axis, 0));
     TensorType type = node.TypeOf(input);
-    if (k > 0 && type.shape[0] != draft.count) {
-      return node.Invalid(absl::StrCat("scan input ", k, " has ", type.shape[0],
-                                       " slices, input 0 has ", draft.count));
+    const ValueId slice_count = node.ExtentsOf(input)[0];
+    if (k > 0 && (type.shape[0] != draft.count || slice_count != draft.count_input)) {
+      const std::string text = absl::StrCat("scan input ", k, " has ", type.shape[0],
+                                            " slices, input 0 has ", draft.count);
+      const bool is_sized = slice_count != kFullAxis || draft.count_input != kFullAxis;
+      return is_sized ? node.Unsupported(text) : node.Invalid(text);
     }
     draft.count = type.shape[0];
+    draft.count_input = slice_count;
     type.shape.erase(type.shape.begin());
-    inputs.push_back({type, nullptr});
+    inputs.push_back({type, nullptr, input, 1});
     draft.slices.push_back({.whole = input, .input = -1, .backwards = in_backwards[k] != 0});
   }
-  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs, BodyGives::kFullAxes));
+  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs, BodyGives::kAxesAsRead));
   if (static_cast<int>(body.outputs.size()) != node.output_count()) {
     return node.Invalid(
         absl::StrCat("the body has ", body.outputs.size(), " outputs, want ", node.output_count()));
@@ -659,8 +705,8 @@ absl::Status OnnxGraphImporter::ImportScan(Scope& scope, OnnxNode& node) {
   draft.captures = std::move(body.captures);
   draft.capture_inputs = std::move(body.capture_inputs);
   for (int64_t i = 0; i < states; ++i) {
-    ASSIGN_OR_RETURN(const ValueId initial, node.Input(static_cast<int>(i)));
-    draft.states.push_back({initial, body.inputs[i], body.outputs[i], static_cast<int>(i)});
+    draft.states.push_back(
+        {inputs[i].whole, body.inputs[i], body.outputs[i], static_cast<int>(i), body.held[i]});
   }
   for (int64_t i = 0; i < slices; ++i) draft.slices[i].input = body.inputs[states + i];
   for (int64_t i = 0; i < stacks; ++i) {
@@ -669,7 +715,14 @@ absl::Status OnnxGraphImporter::ImportScan(Scope& scope, OnnxNode& node) {
     const ValueId output = body.outputs[result];
     const auto rank = static_cast<int64_t>(body.graph.value(output).type.shape.size()) + 1;
     ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, out_axes[i], rank));
-    draft.stacks.push_back({output, out_backwards[i] != 0, result, axis});
+    draft.stacks.push_back({output, out_backwards[i] != 0, result, axis, body.held[result]});
+  }
+  const auto goes_back = [&](const auto& each) { return each.backwards; };
+  const auto turned = std::count_if(draft.slices.begin(), draft.slices.end(), goes_back) +
+                      std::count_if(draft.stacks.begin(), draft.stacks.end(), goes_back);
+  const auto all = static_cast<int64_t>(draft.slices.size() + draft.stacks.size());
+  if (draft.count_input >= 0 && turned != 0 && turned != all) {
+    return node.Unsupported("slices of the run in both directions");
   }
   return AddLoop(node, std::move(draft), std::move(body.graph));
 }

@@ -59,6 +59,7 @@ class OnnxGraphImporter {
     BoundedValues bounded;                 // Of `graph`.
     std::map<ValueId, int> few_bits;       // Of `graph`.
     std::vector<ValueId> inputs, outputs;  // As the ONNX graph has them.
+    std::vector<AxisExtents> held;         // Of a loop's outputs, by values of the graph around.
     std::vector<ValueId> captures;         // Of the graph around it.
     std::vector<ValueId> capture_inputs;   // What they are inside.
     // How a loop's iteration number comes, where it is read: from a table of the graph around, or
@@ -69,10 +70,12 @@ class OnnxGraphImporter {
   struct BodyInput {
     TensorType type;
     ConstantPtr constant;
+    ValueId whole = -1;     // Of the graph around: what holds of it holds inside.
+    size_t first_axis = 0;  // Of `whole`, that the input has.
   };
 
-  // Whether the results of a body may have axes of which a run fills a part.
-  enum class BodyGives { kFullAxes, kAnyAxes };
+  // Whether of a body's results a run fills as much as of what the body reads, or any part.
+  enum class BodyGives { kAxesAsRead, kAnyAxes };
   struct SizedOutput {
     int output;
     int64_t axis;
@@ -150,7 +153,8 @@ class OnnxGraphImporter {
   // Where branches give other shapes, or a run sizes what one gives: both give the larger shape,
   // and how much of it holds as outputs more, one for each of the results.
   absl::StatusOr<std::vector<SizedOutput>> GiveBounds(OnnxNode& node, std::vector<Body>& bodies);
-  void CaptureExtents(Body& body, ValueId outer, ValueId inner);
+  void CaptureExtents(Body& body, ValueId outer, size_t first_axis, ValueId inner);
+  absl::StatusOr<AxisExtents> ExtentsAround(const OnnxNode& node, const Body& body, ValueId id);
   absl::Status ImportLoop(Scope& scope, OnnxNode& node);
   absl::Status ImportLoopNode(Scope& scope, OnnxNode& node, const onnx::GraphProto& proto);
   absl::Status UnrollLoop(Scope& scope, OnnxNode& node, const onnx::GraphProto& proto,

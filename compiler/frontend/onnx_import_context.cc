@@ -363,10 +363,6 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitControl(GraphNode node) {
   for (const ValueId input : node.inputs) {
     if (input < 0) return Unsupported("takes no product of dimensions that only a run knows");
-    // A branch gets what holds of its inputs beside them.
-    if (node.op == "if" || !IsBounded(input)) continue;
-    return Unsupported(absl::StrCat("hands '", context_->graph.value(input).name,
-                                    "' to its body, of which a run fills a part"));
   }
   const absl::StatusOr<std::vector<TensorType>> types =
       InferControl(node, InputTypes(context_->graph, node));
