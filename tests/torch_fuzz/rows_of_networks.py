@@ -81,8 +81,10 @@ def _convolution(m):
     bias = m.fresh(m.dtype(x), [wide]) if m.flag() else None
     kernel = [m.choice([1, 2])] + [2] * (dims - 1)
     shape = [channels, 2, *kernel] if turned else [wide, channels // groups, *kernel]
-    return [x, m.fresh(m.dtype(x), shape), bias, [m.choice([1, 2])] * dims, [m.choice([0, 1])] * dims,
-            [m.choice([1, 1, 2])] * dims, turned, [0] * dims, groups]
+    # Between the elements of a turned one's input are zeros, which times infinity are NaN (docs/operators.md).
+    weight = (m.plain if turned else m.fresh)(m.dtype(x), shape)
+    return [x, weight, bias, [m.choice([1, 2])] * dims, [m.choice([0, 1])] * dims, [m.choice([1, 1, 2])] * dims, turned,
+            [0] * dims, groups]
 
 
 # ---- Windows.
