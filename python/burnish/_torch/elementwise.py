@@ -161,6 +161,11 @@ def _erfc(g: GraphBuilder, x: Tensor) -> Tensor:
     return g.where(g.compare("greater", x, begin), tail, g.sub(1.0, g.op("erf", x)))
 
 
+def _hardsigmoid(g: GraphBuilder, x: Tensor) -> Tensor:
+    """x / 6 + 1/2 would cancel near -3."""
+    return g.mul(g.op("clip", g.add(x, 3.0), min=0.0, max=6.0), 1 / 6)
+
+
 def _trunc(g: GraphBuilder, x: Tensor) -> Tensor:
     if not x.is_float:
         return x
@@ -169,9 +174,8 @@ def _trunc(g: GraphBuilder, x: Tensor) -> Tensor:
 
 _FUNCTIONS: dict[str, Callable[[GraphBuilder, Tensor], Tensor]] = {
     "acos": _acos, "acosh": _acosh, "asin": _asin, "asinh": _asinh, "atan": _atan, "atanh": _atanh,
-    "cosh": _cosh, "erfc": _erfc, "expm1": _expm1, "log1p": _log1p, "sinh": _sinh, "trunc": _trunc,
+    "cosh": _cosh, "erfc": _erfc, "expm1": _expm1, "hardsigmoid": _hardsigmoid, "log1p": _log1p, "sinh": _sinh, "trunc": _trunc,
     "exp2": lambda g, x: g.op("exp", g.mul(x, math.log(2))),
-    "hardsigmoid": lambda g, x: g.op("hard_sigmoid", x, alpha=1 / 6, beta=0.5),
     "log2": lambda g, x: g.mul(g.op("log", x), 1 / math.log(2)),
     "log10": lambda g, x: g.mul(g.op("log", x), 1 / math.log(10)),
     "rsqrt": lambda g, x: g.op("reciprocal", g.op("sqrt", x)),
