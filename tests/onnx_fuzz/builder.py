@@ -76,11 +76,12 @@ class Builder:
             return np.asarray(self.np.random(shape) < 0.5)
         if dtype.kind in "iu":
             info = np.iinfo(dtype)
+            special = self.special and low is None
             if low is None:
                 low, high = (-9, 9) if self.chance(0.7) else (int(info.min), int(info.max))
             low, high = max(int(low), int(info.min)), min(int(high), int(info.max))
             made = np.asarray(self.np.integers(low, high, shape, dtype, endpoint=True))
-            if self.special and made.size and self.chance(0.3):
+            if special and made.size and self.chance(0.3):
                 made.flat[self.rng.randrange(made.size)] = self.choice([info.min, info.max, 0])
             return made
         if low is not None:

@@ -150,8 +150,11 @@ def session_of(model):
 
 def run_session(session, arrays):
     """Outputs, copied: one that is a constant lies in the session's own memory."""
-    return [np.array(output) if isinstance(output, np.ndarray) else output for output in session.run(
-        None, {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()})]
+    outputs = session.run(
+        None, {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()})
+    if not all(isinstance(output, np.ndarray) for output in outputs):
+        raise Unfit("no tensor")
+    return [np.array(output) for output in outputs]
 
 
 def check(model):
@@ -166,8 +169,6 @@ def check(model):
 def check_typed(model, arrays):
     """The checker wants types and ranks of outputs, which are known by now."""
     for output, array in zip(model.graph.output, arrays):
-        if not isinstance(array, np.ndarray):
-            raise Unfit("no tensor")
         output.CopyFrom(helper.make_tensor_value_info(
             output.name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim))
     check(model)

@@ -150,7 +150,8 @@ def loop(b, op):
     results = next_states(body, states)
     stacked = []
     for _ in range(b.choice([0, 1, 1, 2]) if results else 1):
-        value = body.pick(ALL, full=True, where=lambda v: v.name != go.name)
+        # Without an iteration ONNX Runtime has 0 for an extent that it cannot infer.
+        value = body.pick(ALL, full=True, where=lambda v: v.name != go.name and (trips or not v.found))
         if value is None:
             raise Unfit("nothing to give")
         stacked.append(made_here(body, ending(body, value)))

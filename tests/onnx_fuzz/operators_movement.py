@@ -258,6 +258,12 @@ def gather_nd(b, op):
     b.emit(op, [x, at], **({"batch_dims": batch} if batch else {}))
 
 
+def some_reduction(b, x):
+    """Bools have no greatest one."""
+    known = ["none", "add", "mul"] + ["max", "min"] * (b.opset >= 18 and x.dtype != bool)
+    return {"reduction": b.choice(known)} if b.opset >= 16 and b.chance(0.4) else {}
+
+
 @row("ScatterND")
 def scatter_nd(b, op):
     x = b.value(types(op, b.opset), 1, 4, where=lambda v: v.static(), full=True)
@@ -266,8 +272,7 @@ def scatter_nd(b, op):
     places = b.np.permutation(int(np.prod(x.shape[:depth])))[:3]
     at = np.stack(np.unravel_index(places, x.shape[:depth]), -1).astype(np.int64)
     updates = b.fresh(x.dtype, (len(places), *x.shape[depth:]))
-    more = {"reduction": b.choice(["none", "add", "mul"] + ["max", "min"] * (b.opset >= 18))} if (
-        b.opset >= 16 and x.dtype != bool and b.chance(0.4)) else {}
+    more = some_reduction(b, x)
     b.emit(op, [x, b.const(at) if b.chance(0.6) else place_input(b, at), updates], **more)
 
 
@@ -289,8 +294,7 @@ def scatter_elements(b, op):
     shape[axis] = count
     order = np.argsort(b.np.random(x.shape), axis=axis).take(range(count), axis=axis).astype(
         b.choice(["int32", "int64"]))
-    more = {"reduction": b.choice(["none", "add", "mul"] + ["max", "min"] * (b.opset >= 18))} if (
-        b.opset >= 16 and x.dtype != bool and b.chance(0.4)) else {}
+    more = some_reduction(b, x)
     at = b.const(order) if b.chance(0.6) else place_input(b, order)
     b.emit(op, [x, at, b.fresh(x.dtype, tuple(shape))], axis=axis, **more)
 
@@ -356,8 +360,9 @@ def reverse_sequence(b, op):
 @row("OneHot")
 def one_hot(b, op):
     depth = b.choice([1, 3, 5])
-    at = b.fresh(b.choice(INDICES), b.shape(0, 3), -depth - 1, depth + 1)
-    values = b.const(b.array(b.choice([F32, I64]), (2,)))
+    at = b.fresh(b.choice([*INDICES, F32]), b.shape(0, 3), -depth - 1, depth + 1)
+    # ONNX Runtime adds the difference of the two, which is exact for quarters.
+    values = b.const(b.choice([np.round(4 * b.array(F32, (2,), -9, 9)) / 4, b.array(I64, (2,))]))
     b.emit(op, [at, b.ints(depth), values], axis=b.rng.randint(-at.rank - 1, at.rank))
 
 
@@ -390,7 +395,9 @@ def non_zero(b, op):
 
 @row("Unique")
 def unique(b, op):
-    x = b.value([F32, I64], 1, 3, where=lambda v: v.static() and finite(v), full=True)
+    # Whether rounded numbers are equal is chance.
+    x = b.value([F32, I64], 1, 3, where=lambda v: v.static() and finite(v) and all(
+        np.array_equal(exact, up) for exact, up, _ in v.lanes), full=True)
     axis = {"axis": b.rng.randrange(x.rank)} if b.chance(0.4) else {}
     b.emit(op, [x], b.choice([[1], [1, 1, 1, 1], [1, 0, 1]]), sorted=b.choice([0, 1]), **axis)
 

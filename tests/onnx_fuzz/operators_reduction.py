@@ -158,14 +158,19 @@ def layer_normalization(b, op):
 
 @row("MeanVarianceNormalization")
 def mean_variance(b, op):
-    x = b.value([F32], 4, 4, full=True, shape=lambda: image_shape(b))
-    b.emit(op, [x], **({"axes": b.rng.sample(range(x.rank), 2)} if b.chance(0.5) else {}))
+    x = b.value([F32], 4, 4, small, full=True, shape=lambda: image_shape(b))
+    axes = b.rng.sample(range(x.rank), 2) if b.chance(0.5) else None
+    # ONNX Runtime subtracts squares, whose difference may be below 0 where all numbers are about the same.
+    reduced = tuple(axis for axis in axes or (0, 2, 3) if axis < x.rank)
+    if any((np.ptp(array, reduced) < 1e-2).any() for array in x.arrays):
+        raise Unfit("a root of rounding")
+    b.emit(op, [x], **({"axes": axes} if axes else {}))
 
 
 @row("LRN")
 def lrn(b, op):
-    # ONNX Runtime slides its window: what was infinite once is NaN from there on.
-    x = b.value([F32], 4, 4, finite, full=True, shape=lambda: (2, 5, 3, 3))
+    # ONNX Runtime slides its window: what was infinite once is NaN from there on, and large numbers leave a rest.
+    x = b.value([F32], 4, 4, small, full=True, shape=lambda: (2, 5, 3, 3))
     b.emit(op, [x], size=b.choice([1, 3, 5]), alpha=b.choice([1e-4, 0.5]), beta=b.choice([0.75, 0.5]),
            bias=b.choice([1.0, 2.0]))
 

@@ -121,7 +121,8 @@ def resize(b, op):
         scale = b.const(np.float32([1, 1] + [b.choice([0.5, 2.0, 1.0]) for _ in sizes]))
         return b.emit(op, [x, scale], mode=mode)
     attributes = {"mode": mode, "coordinate_transformation_mode": b.choice(
-        ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])}
+        ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"] +
+        ["tf_half_pixel_for_nn"] * (b.opset < 13))}
     if mode == "nearest":
         attributes["nearest_mode"] = b.choice(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
     elif mode == "cubic" and b.chance(0.5):
@@ -131,7 +132,8 @@ def resize(b, op):
         attributes["antialias"] = 1
     roi = None if b.opset >= 13 else b.const(np.zeros(0, np.float32))
     if attributes["coordinate_transformation_mode"] != "align_corners" and b.chance(0.4):
-        scale = b.const(np.float32([1, 1] + [b.choice([0.5, 2.0, 1.5, 0.6]) for _ in sizes]))
+        # 0.1: nothing is left of most extents.
+        scale = b.const(np.float32([1, 1] + [b.choice([0.5, 2.0, 1.5, 0.6] + [0.1] * b.zeros) for _ in sizes]))
         return b.emit(op, [x, roi, scale], **attributes)
     if b.opset >= 18 and b.chance(0.3):
         attributes["axes"] = [i + 2 for i in range(x.rank - 2)]
