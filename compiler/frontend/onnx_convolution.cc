@@ -1,4 +1,5 @@
 // ONNX's convolutions and poolings: auto_pad and output_shape are resolved to pads here.
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -224,14 +225,86 @@ absl::Status ConvTranspose(OnnxNode& node) {
   return node.Finish("conv_transpose", std::move(inputs), std::move(attributes));
 }
 
+// What each window of a pooling reads, [taps, windows]: elements of an image by their place, and by
+// the number that ONNX gives them. A tap in the padding has no place: -1.
+struct Taps {
+  std::vector<int64_t> places, numbers;
+};
+Taps TapsOf(const Attributes& pooling, const Shape& image, const Shape& windows, bool by_columns) {
+  const Shape kernel = pooling.Ints("kernel_shape", {}), strides = pooling.Ints("strides", {}),
+              dilations = pooling.Ints("dilations", {}), pads = pooling.Ints("pads", {});
+  const size_t rank = image.size();
+  Taps taps;
+  for (int64_t tap = 0; tap < ElementCount(kernel); ++tap) {
+    for (int64_t window = 0; window < ElementCount(windows); ++window) {
+      Shape at(rank);
+      bool is_inside = true;
+      int64_t k = tap, w = window, place = 0, by_column = 0;
+      for (size_t d = rank; d-- > 0; k /= kernel[d], w /= windows[d]) {
+        at[d] = w % windows[d] * strides[d] - pads[d] + k % kernel[d] * dilations[d];
+        is_inside = is_inside && at[d] >= 0 && at[d] < image[d];
+      }
+      for (size_t d = 0; d < rank; ++d) {
+        place = place * image[d] + at[d];
+        by_column = by_column * image[rank - 1 - d] + at[rank - 1 - d];
+      }
+      taps.places.push_back(is_inside ? place : -1);
+      taps.numbers.push_back(by_columns ? by_column : place);
+    }
+  }
+  return taps;
+}
+
+// Where each maximum lies in the whole tensor: the first tap that has it.
+absl::StatusOr<ValueId> EmitIndices(OnnxNode& node, ValueId x, const Attributes& pooling,
+                                    const Shape& windows) {
+  Composer c(node);
+  const Shape shape = c.ShapeOf(x), image(shape.begin() + 2, shape.end()),
+              out(windows.begin() + 2, windows.end());
+  const int64_t taps = ElementCount(pooling.Ints("kernel_shape", {})), count = ElementCount(out),
+                pixels = ElementCount(image), images = shape[0] * shape[1];
+  if (count * images == 0) return node.EmitEmpty({DType::kI64, windows});
+  if (!c.MayMake({images, taps, count})) return c.status();
+  const Taps at = TapsOf(pooling, image, out, node.Int("storage_order", 0) != 0);
+  std::vector<int64_t> places = at.places;
+  std::vector<double> inside;
+  for (int64_t& place : places) {
+    inside.push_back(place >= 0 ? 1 : 0);
+    place = std::max<int64_t>(place, 0);
+  }
+  // Bytes as f32, in which -infinity is below all of them.
+  const ValueId flat = c.Reshape(x, {images, pixels});
+  const ValueId wide = IsFloat(c.DTypeOf(x)) ? flat : c.Cast(flat, DType::kF32);
+  const ValueId read = c.Where(c.Constant(DType::kBool, {taps, count}, inside),
+                               c.Gather(wide, c.Ints({taps, count}, places), 1),
+                               c.NumberLike(wide, -std::numeric_limits<double>::infinity()));
+  Attributes along;
+  along.Set("axis", int64_t{1});
+  along.Set("keepdims", int64_t{0});
+  const ValueId first = c.Op("argmax", {read}, std::move(along));
+  const ValueId entry = c.Add(c.Mul(first, static_cast<double>(count)), c.Iota(0, count));
+  const ValueId number = c.Gather(c.Ints({taps * count}, at.numbers), entry, 0);
+  const ValueId begin =
+      c.Mul(c.Reshape(c.Iota(0, images), {images, 1}), static_cast<double>(pixels));
+  const ValueId indices = c.Reshape(c.Add(number, begin), windows);
+  RETURN_IF_ERROR(c.status());
+  return indices;
+}
+
 absl::Status Pool(OnnxNode& node, absl::string_view op) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
-  if (node.OutputUsed(1)) return node.Unsupported("output Indices is used");
   ASSIGN_OR_RETURN(Attributes attributes, ReadPooling(node, x));
   if (op == "average_pool") {
     attributes.Set("count_include_pad", node.Int("count_include_pad", 0));
   }
-  return node.Finish(op, {x}, std::move(attributes));
+  if (!node.OutputUsed(1)) return node.Finish(op, {x}, std::move(attributes));
+  if (node.IsBounded(x)) return node.Unsupported("Indices of what a run sizes");
+  ASSIGN_OR_RETURN(const ValueId y, node.Emit(op, {x}, attributes));
+  node.SetOutput(0, y);
+  const Shape windows = node.TypeOf(y).shape;
+  ASSIGN_OR_RETURN(const ValueId indices, EmitIndices(node, x, attributes, windows));
+  node.SetOutput(1, indices);
+  return absl::OkStatus();
 }
 
 // The p-norm of each window: the mean of powers times the window's size, pads counting 0.

@@ -302,9 +302,6 @@ TEST(OnnxImportTest, TheDocumentationListsUsesThatAreRefused) {
       {"op_type: 'AffineGrid' input: ['t', 'size'] "
        "attribute { name: 'align_corners' type: INT i: 1 }",
        "align_corners with an extent of 1", "AffineGrid with align_corners and an extent of 1"},
-      {"op_type: 'MaxPool' input: 'x' output: ['y1', 'z'] "
-       "attribute { name: 'kernel_shape' type: INTS ints: [2, 2] }",
-       "output Indices is used", "MaxPool's indices"},
       {"op_type: 'NonZero' input: 'scalar'", "of a scalar", "of a scalar that a run computes"},
       {"op_type: 'GridSample' input: ['bytes4', 'g']", "integers between pixels",
        "linear and cubic GridSample"},

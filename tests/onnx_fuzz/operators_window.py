@@ -77,7 +77,10 @@ def pool(b, op):
         attributes["count_include_pad"] = b.choice([0, 1])
     if op == "LpPool":
         attributes["p"] = b.choice([1, 2, 3])
-    b.emit(op, [x], **attributes)
+    outputs = 1
+    if op == "MaxPool" and b.opset >= 8 and b.chance(0.3):
+        outputs, attributes["storage_order"] = 2, b.choice([0, 1])
+    b.emit(op, [x], outputs, **attributes)
 
 
 @row("MaxPool", "AveragePool", "LpPool")
