@@ -3,9 +3,10 @@
 // Of sizes and scales one is enough: extents are the sizes, positions go by the scales.
 //
 // Source positions depend on the output position only. They are computed here, in f32 as ONNX
-// Runtime does it, and become constant tables of the definition, or a division where they are one.
-// The nearest element by sizes is found in f64, where halves and whole positions are exact: one
-// that is missed is another element. Those of a crop are not: its shares are 32-bit numbers.
+// Runtime does it (in f64 between elements of f64), and become constant tables of the definition,
+// or a division where they are one. The nearest element by sizes is found in f64, where halves and
+// whole positions are exact: one that is missed is another element. Those of a crop are not: its
+// shares are 32-bit numbers.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -156,14 +157,15 @@ struct Interpolation {
   std::vector<double> share;
 };
 
+template <typename T>
 Interpolation LinearPositions(const Transform& t) {
   Interpolation result;
   for (int64_t k = 0; k < t.out; ++k) {
-    const float at = std::clamp(SourcePosition<float>(t, k), 0.0f, static_cast<float>(t.in - 1));
+    const T at = std::clamp<T>(SourcePosition<T>(t, k), 0, static_cast<T>(t.in - 1));
     const auto low = static_cast<int64_t>(at);
     result.low.push_back(low);
     result.high.push_back(std::min(low + 1, t.in - 1));
-    result.share.push_back(static_cast<double>(at - static_cast<float>(low)));
+    result.share.push_back(static_cast<double>(at - static_cast<T>(low)));
   }
   return result;
 }
@@ -239,7 +241,9 @@ class Definition {
   Expr Linear(int d, const Indices& i, const Indices& at) const {
     if (d == x_.rank()) return x_(at);
     if (Keeps(d)) return Linear(d + 1, i, at);
-    const Interpolation positions = LinearPositions(transforms_[d]);
+    const Interpolation positions = x_.type.dtype == DType::kF64
+                                        ? LinearPositions<double>(transforms_[d])
+                                        : LinearPositions<float>(transforms_[d]);
     Indices low = at;
     Indices high = at;
     low[d] = Mapped(positions.low, i[d]);
