@@ -263,14 +263,6 @@ bool TrackerModel::Serves(const SlotInfo& slot, const JobSpec& job) {
               slot.device_keys.end());
 }
 
-void TrackerModel::CountFault(absl::Time now, Slot& slot) {
-  ++counted_.worker_faults;
-  ++slot.fault_count;
-  const int doublings = std::min(slot.fault_streak++, 20);
-  slot.paused_until = now + std::min(options_.fault_pause_max,
-                                     options_.fault_pause_min * (int64_t{1} << doublings));
-}
-
 bool TrackerModel::AreSlotsOf(const WorkerReport& report, const Worker& worker) {
   return std::equal(
       report.slots.begin(), report.slots.end(), worker.slots.begin(), worker.slots.end(),
@@ -405,67 +397,6 @@ void TrackerModel::CallBroke(absl::Time now, const std::string& worker, int64_t 
   const auto found = workers_.find(worker);
   if (found == workers_.end() || found->second.sequence != sequence) return;
   found->second.closed_at = now;
-}
-
-void TrackerModel::NoteEnd(Worker& worker, const std::string& job_id, bool lost) {
-  // As many as the tracker remembers (worker_state.cc).
-  constexpr size_t kRemembered = 32;
-  if (!lost) ++worker.done_count;
-  worker.ends.emplace_back(job_id, lost);
-  if (worker.ends.size() > kRemembered) worker.ends.pop_front();
-}
-
-bool TrackerModel::DoesWell(const Job& job, const Loss& loss) const {
-  const auto found = workers_.find(loss.worker);
-  if (found == workers_.end() || found->second.lost) return false;
-  const Worker& worker = found->second;
-  int64_t others = 0, lost = 0;
-  for (const auto& [id, was_lost] : worker.ends) {
-    if (id == job.spec.id) continue;
-    ++others;
-    lost += was_lost ? 1 : 0;
-  }
-  return worker.done_count > loss.worker_done_count && lost * 8 <= others;
-}
-
-int TrackerModel::CountWitnesses(const Job& job) const {
-  std::set<std::string> witnesses;
-  for (const Loss& loss : job.losses) {
-    if (!loss.refused && DoesWell(job, loss)) witnesses.insert(loss.worker);
-  }
-  return static_cast<int>(witnesses.size());
-}
-
-void TrackerModel::NotePoison() {
-  for (auto& [id, job] : jobs_) job.was_poison |= CountWitnesses(job) >= options_.losses_max;
-}
-
-bool TrackerModel::MayBeGivenUp(const Job& job) const {
-  return !job.done && (static_cast<int>(job.losses.size()) >= options_.losses_max ||
-                       job.interruption_count >= options_.interruptions_max ||
-                       DeadCount(job) >= options_.deaths_max || RefuserCount(job) > 0);
-}
-
-int TrackerModel::RefuserCount(const Job& job) {
-  std::set<std::string> workers;
-  for (const Loss& loss : job.losses) {
-    if (loss.refused) workers.insert(loss.worker);
-  }
-  return static_cast<int>(workers.size());
-}
-
-int TrackerModel::DeadCount(const Job& job) {
-  std::set<std::string> workers;
-  for (const auto& [epoch, worker] : job.deaths) workers.insert(worker);
-  return static_cast<int>(workers.size());
-}
-
-bool TrackerModel::AwaitsVerdict(const Job& job) const {
-  std::set<std::string> workers;
-  for (const Loss& loss : job.losses) {
-    if (!loss.refused) workers.insert(loss.worker);
-  }
-  return static_cast<int>(workers.size()) >= options_.losses_max;
 }
 
 void TrackerModel::TakeResult(absl::Time now, const std::string& id, int slot_index,
