@@ -85,14 +85,16 @@ void SimWorker::set_lying(double share) {
 void SimWorker::set_waiting(bool waiting) {
   is_waiting_ = waiting;
   for (const ProcessPtr& process : processes_) {
-    for (size_t i = 0; i < process->slots.size(); ++i) {
-      Execution& slot = process->slots[i];
-      if (!slot.job.has_value() || slot.waiting == waiting) continue;
-      slot.waiting = waiting;
-      process->has_news = true;
-      process->agent->SetWaiting(static_cast<int>(i), waiting);
-    }
-    Pump(process);
+    In(process, absl::ZeroDuration(), [this, process, waiting] {
+      for (size_t i = 0; i < process->slots.size(); ++i) {
+        Execution& slot = process->slots[i];
+        if (!slot.job.has_value() || slot.waiting == waiting) continue;
+        slot.waiting = waiting;
+        process->has_news = true;
+        process->agent->SetWaiting(static_cast<int>(i), waiting);
+      }
+      Pump(process);
+    });
   }
 }
 
@@ -122,9 +124,11 @@ void SimWorker::Stop(absl::Duration duration) {
 
 void SimWorker::Leave() {
   for (const ProcessPtr& process : processes_) {
-    process->leaving = process->has_news = true;
-    process->agent->Leave();
-    Pump(process);
+    In(process, absl::ZeroDuration(), [this, process] {
+      process->leaving = process->has_news = true;
+      process->agent->Leave();
+      Pump(process);
+    });
   }
 }
 

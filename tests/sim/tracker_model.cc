@@ -373,11 +373,12 @@ void TrackerModel::Reported(absl::Time now, const WorkerReport& report,
     slot.held_fault = std::move(held_fault);
     NoteWaiting(now, PlaceOf(report.worker_id, i), report.slots[i]);
     const std::optional<Lease>& executing = report.slots[i].executing;
-    const bool is_claimed = !executing.has_value() || jobs_.contains(executing->job_id);
-    if (is_claimed || slot.unclaimed != executing) {
-      slot.unclaimed = is_claimed ? std::nullopt : executing;
-      slot.unclaimed_since = now;
-    }
+    const bool is_known = !executing.has_value() || jobs_.contains(executing->job_id);
+    if (!is_known && slot.unclaimed == executing) continue;
+    // What was acknowledged is stopped at once, and is nobody's again when that is forgotten.
+    const bool is_unclaimed = !is_known && !acknowledged_.contains(executing->job_id);
+    slot.unclaimed = is_unclaimed ? executing : std::nullopt;
+    slot.unclaimed_since = now;
   }
   CheckUrgency(report, *answer, worker);
 }
