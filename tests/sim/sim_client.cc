@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "tests/sim/client_model.h"
 #include "tracker/retry_after.h"
 
 namespace burnish::sim {
@@ -24,11 +25,11 @@ struct SimClient::Core : std::enable_shared_from_this<SimClient::Core> {
         tracker(tracker),
         verdict(verdict),
         options(options),
-        client(options.tuner_id, options.limits, options.bug) {}
+        client(options.tuner_id, options.limits, options.bug),
+        model(verdict, options.tuner_id, options.limits) {}
 
   void BeginSubmit();
   void BeginCollect();
-  void CheckBatch(const SubmitBatch& batch);
   void CancelWhenSent(const std::vector<std::string>& job_ids, const std::string& study,
                       absl::Time give_up_at);
   void TakeResults(std::vector<ResultEntry> entries);
@@ -44,18 +45,13 @@ struct SimClient::Core : std::enable_shared_from_this<SimClient::Core> {
   Verdict* const verdict;
   const Options options;
   SuspectClient client;
+  ClientModel model;
   bool alive = true;
   bool submitting = false;
-  int64_t collect_call = 0;  // The latest; an older one's answer is late.
+  absl::Time submit_at = absl::InfinitePast();  // Not before.
+  int64_t collect_call = 0;                     // The latest; an older one's answer is late.
   absl::Time unreachable_since = absl::InfiniteFuture();
   std::vector<ResultEntry> results;
-  std::map<std::string, int64_t> positions;  // Of every job that was ever submitted here.
-  std::set<std::string> handed_out;
-  std::set<std::string> may_be_known;          // Jobs that a tracker may have seen.
-  std::map<std::string, std::string> studies;  // Of every job.
-  std::set<std::string> taken;                 // Jobs that some tracker has said to have.
-  int64_t last_session = 0;                    // That a call named; trackers count upwards.
-  size_t batch_jobs_max = 0;                   // After a refusal; 0: as the limits say.
 };
 
 SimClient::SimClient(EventLoop* loop, Network* network, SimTracker* tracker, Verdict* verdict,
@@ -73,28 +69,39 @@ SimClient::~SimClient() {
 
 absl::Status SimClient::Submit(std::vector<JobSpec> jobs, bool resubmission) {
   for (const JobSpec& job : jobs) {
-    const auto position = static_cast<int64_t>(core_->positions.size());
-    core_->positions.try_emplace(job.id, position);
-    core_->studies[job.id] = job.study;
-    if (resubmission && !core_->handed_out.contains(job.id)) core_->may_be_known.insert(job.id);
+    if (core_->options.on_job != nullptr) core_->options.on_job(job, resubmission);
   }
-  core_->TakeResults(core_->client.Add(std::move(jobs), resubmission));
+  std::vector<ResultEntry> results = core_->client.Add(jobs, resubmission);
+  core_->model.Added(jobs, resubmission, results);
+  core_->TakeResults(std::move(results));
   core_->Later(absl::ZeroDuration(), &Core::BeginSubmit);
   return absl::OkStatus();
 }
 
-void SimClient::AllResubmitted() { core_->client.AllResubmitted(); }
+void SimClient::AllResubmitted() {
+  core_->client.AllResubmitted();
+  core_->model.AllResubmitted();
+}
 
 std::vector<ResultEntry> SimClient::Collect(absl::Duration timeout, int count_max) {
   std::vector<ResultEntry> taken;
   const size_t count = std::min<size_t>(core_->results.size(), count_max);
   taken.assign(core_->results.begin(), core_->results.begin() + count);
   core_->results.erase(core_->results.begin(), core_->results.begin() + count);
+  for (const ResultEntry& result : taken) {
+    if (core_->options.on_result != nullptr) core_->options.on_result(result);
+  }
   return taken;
 }
 
 void SimClient::Acknowledge(const std::vector<std::string>& job_ids) {
+  for (const std::string& id : job_ids) {
+    if (!core_->options.is_safe(id)) {
+      core_->verdict->Fail("what is acknowledged is stored", id);
+    }
+  }
   core_->client.Acknowledge(job_ids);
+  core_->model.Acknowledged(job_ids);
   // The call that hangs cannot say it.
   if (core_->client.core().has_acknowledgements()) {
     core_->Later(absl::Milliseconds(50), &Core::BeginCollect);
@@ -102,25 +109,8 @@ void SimClient::Acknowledge(const std::vector<std::string>& job_ids) {
 }
 
 absl::Status SimClient::Cancel(const std::vector<std::string>& job_ids, const std::string& study) {
-  std::set<std::string> expected;
-  for (const auto& [id, position] : core_->positions) {
-    const bool is_named = std::find(job_ids.begin(), job_ids.end(), id) != job_ids.end() ||
-                          (!study.empty() && core_->studies[id] == study);
-    if (is_named && !core_->may_be_known.contains(id) && !core_->handed_out.contains(id)) {
-      expected.insert(id);
-    }
-  }
   std::vector<ResultEntry> taken_back = core_->client.TakeBack(job_ids, study);
-  for (const ResultEntry& result : taken_back) {
-    const auto* failure = std::get_if<Failure>(&result.outcome);
-    const bool is_cancelled = failure != nullptr && failure->kind == FailureKind::kCancelled;
-    if (expected.erase(result.job_id) == 0 || !is_cancelled) {
-      core_->verdict->Fail("only what no tracker has seen is taken back", result.job_id);
-    }
-  }
-  if (!expected.empty()) {
-    core_->verdict->Fail("what no tracker has seen is taken back", *expected.begin());
-  }
+  core_->model.TakenBack(job_ids, study, taken_back);
   core_->TakeResults(std::move(taken_back));
   core_->CancelWhenSent(job_ids, study, core_->loop->now() + kCancelPatience);
   return absl::OkStatus();
@@ -138,32 +128,17 @@ bool SimClient::IsQuiet() const {
 }
 
 void SimClient::Core::TakeResults(std::vector<ResultEntry> entries) {
-  for (ResultEntry& entry : entries) {
-    if (!positions.contains(entry.job_id)) {
-      verdict->Fail("a tuner gets results of its own jobs", entry.job_id);
-    }
-    if (!handed_out.insert(entry.job_id).second) {
-      verdict->Fail("a result comes out once", entry.job_id);
-    }
-    results.push_back(std::move(entry));
-  }
-  if (!entries.empty() && options.on_results != nullptr) options.on_results();
+  const bool any = !entries.empty();
+  for (ResultEntry& entry : entries) results.push_back(std::move(entry));
+  if (any && options.on_results != nullptr) options.on_results();
 }
 
 // A cancellation that overtakes its job finds nothing to cancel, and the job would run.
 void SimClient::Core::CancelWhenSent(const std::vector<std::string>& job_ids,
                                      const std::string& study, absl::Time give_up_at) {
   if (!alive) return;
-  bool any_open = false, any_unsent = false;
-  for (const auto& [id, position] : positions) {
-    const bool is_named = std::find(job_ids.begin(), job_ids.end(), id) != job_ids.end() ||
-                          (!study.empty() && studies[id] == study);
-    if (!is_named || handed_out.contains(id)) continue;
-    any_open = true;
-    any_unsent |= !taken.contains(id);
-  }
   const bool all_sent = client.core().AllSent(job_ids, study);
-  if (all_sent ? any_unsent : !any_open) {
+  if (all_sent != model.AreSent(job_ids, study)) {
     verdict->Fail("a tuner knows which of its jobs a tracker has", options.tuner_id);
   }
   if (!all_sent && loop->now() < give_up_at) {
@@ -177,52 +152,30 @@ void SimClient::Core::CancelWhenSent(const std::vector<std::string>& job_ids,
   });
 }
 
-void SimClient::Core::CheckBatch(const SubmitBatch& batch) {
-  size_t bytes = 0;
-  const size_t jobs_max = batch_jobs_max > 0 ? batch_jobs_max : options.limits.batch_jobs_max;
-  for (size_t i = 0; i < batch.jobs.size(); ++i) {
-    const std::string& id = batch.jobs[i].id;
-    bytes += batch.jobs[i].payload.size();
-    if (i > 0 && positions[id] < positions[batch.jobs[i - 1].id]) {
-      verdict->Fail("jobs are submitted in their order", id);
-    }
-    if (handed_out.contains(id)) verdict->Fail("what has a result is not submitted", id);
-    if (batch.resubmission != may_be_known.contains(id)) {
-      verdict->Fail("a call says whether its jobs may be known", id);
-    }
-  }
-  if (batch.jobs.empty() || batch.jobs.size() > jobs_max ||
-      (batch.jobs.size() > 1 && bytes > options.limits.batch_bytes_max)) {
-    verdict->Fail("a call has a bounded size", absl::StrCat(batch.jobs.size(), " jobs"));
-  }
-  for (const JobSpec& job : batch.jobs) may_be_known.insert(job.id);
-}
-
 void SimClient::Core::BeginSubmit() {
-  if (submitting) return;
+  if (submitting || loop->now() < submit_at) return;
   const std::optional<SubmitBatch> batch = client.NextBatch();
+  model.BatchMade(batch);
   if (!batch.has_value()) return;
   submitting = true;
-  CheckBatch(*batch);
   // Whichever comes first: an answer, or the end of the call's time.
   const auto done = std::make_shared<bool>(false);
-  const auto finish = [self = shared_from_this(), done,
-                       batch](const absl::StatusOr<int64_t>& session) {
+  const auto finish = [self = shared_from_this(), done](const absl::StatusOr<int64_t>& session) {
     if (!self->alive || std::exchange(*done, true)) return;
     self->submitting = false;
     if (session.ok()) {
       self->client.BatchTaken(*session);
-      self->batch_jobs_max = 0;
-      for (const JobSpec& job : batch->jobs) self->taken.insert(job.id);
+      self->model.BatchTaken(*session);
       self->unreachable_since = absl::InfiniteFuture();
       self->BeginSubmit();
       return;
     }
     const bool too_many = absl::IsResourceExhausted(session.status());
-    // Half as large, until one was taken.
-    if (too_many) self->batch_jobs_max = std::max<size_t>(1, batch->jobs.size() / 2);
     self->client.BatchFailed(too_many);
-    self->Later(GetRetryAfter(session.status()).value_or(kPauseAfterFailure), &Core::BeginSubmit);
+    self->model.BatchFailed(too_many);
+    const absl::Duration pause = GetRetryAfter(session.status()).value_or(kPauseAfterFailure);
+    self->submit_at = self->loop->now() + pause;
+    self->Later(pause, &Core::BeginSubmit);
   };
   network->ToTracker(options.node, [self = shared_from_this(), batch, finish] {
     const absl::StatusOr<int64_t> session =
@@ -234,21 +187,20 @@ void SimClient::Core::BeginSubmit() {
 
 void SimClient::Core::BeginCollect() {
   const CollectRequest request = client.MakeCollect();
-  const size_t told_max = options.limits.acknowledgements_per_call;
-  if (request.acknowledged.size() > told_max || request.unwanted.size() > told_max) {
-    verdict->Fail("a call has a bounded size", "");
-  }
-  if (request.session < last_session) {
-    verdict->Fail("a tuner does not go back to a tracker that is gone", options.tuner_id);
-  }
-  last_session = request.session;
-  for (const std::string& id : request.acknowledged) {
-    if (!options.is_safe(id)) verdict->Fail("what is acknowledged is stored", id);
-  }
+  model.CollectMade(request);
   const int64_t call = ++collect_call;
   const auto finish = [self = shared_from_this(), call,
                        request](const absl::StatusOr<Collected>& collected) {
-    if (!self->alive || self->collect_call != call) return;
+    if (!self->alive) return;
+    const bool is_late = self->collect_call != call;
+    // The core copes with answers to older calls, whatever its adapter does with them.
+    if (collected.ok()) {
+      std::vector<ResultEntry> results = self->client.Collect(request, *collected);
+      self->model.Collected(request, *collected, results);
+      self->TakeResults(std::move(results));
+      self->BeginSubmit();
+    }
+    if (is_late) return;
     if (!collected.ok()) {
       if (self->unreachable_since == absl::InfiniteFuture()) {
         self->unreachable_since = self->loop->now();
@@ -257,8 +209,6 @@ void SimClient::Core::BeginCollect() {
       return;
     }
     self->unreachable_since = absl::InfiniteFuture();
-    self->TakeResults(self->client.Collect(request, *collected));
-    self->BeginSubmit();
     self->BeginCollect();
   };
   network->ToTracker(options.node, [self = shared_from_this(), request, finish] {

@@ -30,6 +30,9 @@ class SimClient : public JobClient {
     // Whether a job's result is on the tuner's disk, or nobody will ever ask for it.
     std::function<bool(const std::string&)> is_safe = nullptr;
     std::function<void()> on_results = nullptr;  // There are some to collect.
+    // Of each job that comes in, and of each result that goes out; null: nobody looks.
+    std::function<void(const JobSpec&, bool resubmission)> on_job = nullptr;
+    std::function<void(const ResultEntry&)> on_result = nullptr;
   };
 
   SimClient(EventLoop* loop, Network* network, SimTracker* tracker, Verdict* verdict,
