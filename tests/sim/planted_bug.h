@@ -80,6 +80,9 @@ class SuspectTracker {
   absl::StatusOr<int64_t> Submit(absl::Time now, const std::string& tuner_id,
                                  std::vector<JobSpec> jobs, bool resubmission,
                                  const std::string& client);
+  bool MayCollect(const CollectRequest& request) const {
+    return core_.KnowsTuner(request.tuner_id) || core_.HasRoomForTuner(request.client);
+  }
   Collected Collect(absl::Time now, CollectRequest request);
   int64_t Cancel(absl::Time now, const std::string& tuner_id, const std::vector<std::string>& ids,
                  const std::string& study);

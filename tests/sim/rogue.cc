@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -75,7 +77,12 @@ void Rogue::Report() {
       if (rng_.Below(4) != 0) result.outcome = SomeOutcome();
     }
   }
-  // What it does and has done at once nobody can follow.
+  // What it does and has done at once, or has done twice, nobody can follow.
+  for (SlotReport& slot : report.slots) {
+    std::set<std::string> jobs;
+    std::erase_if(slot.results,
+                  [&](const HeldResult& held) { return !jobs.insert(held.lease.job_id).second; });
+  }
   for (const SlotReport& doing : report.slots) {
     for (SlotReport& slot : report.slots) {
       std::erase_if(slot.results, [&](const HeldResult& held) {

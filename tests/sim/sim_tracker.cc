@@ -100,6 +100,9 @@ absl::StatusOr<int64_t> SimTracker::Submit(const std::string& tuner_id,
 
 void SimTracker::Collect(const CollectRequest& request, CollectReply reply) {
   if (!is_alive()) return reply(absl::UnavailableError("no tracker"));
+  const bool may_collect = core_->MayCollect(WithClient(request));
+  model_->CheckRoom(request.tuner_id, may_collect);
+  if (!may_collect) return reply(absl::ResourceExhaustedError("too many tuners"));
   model_->Collecting(loop_->now(), request);
   const Collected collected = core_->Collect(loop_->now(), WithClient(request));
   model_->WasCollected(request, collected);

@@ -52,6 +52,9 @@ void TrackerModel::Start(absl::Time now, const TrackerOptions& options) {
   starved_.clear();
   below_.clear();
   beside_.clear();
+  reporting_.clear();
+  listening_.clear();
+  said_unmatched_.clear();
   ResetShares();
 }
 
@@ -102,6 +105,9 @@ void TrackerModel::Collecting(absl::Time now, const CollectRequest& request) {
       RememberAcknowledged(request.tuner_id, id);
     } else if (job->second.tuner == request.tuner_id) {  // Else not its to give away.
       ++counted_.acknowledged;
+      if (const auto worker = workers_.find(job->second.source); worker != workers_.end()) {
+        worker->second.may_discard_now = true;
+      }
       RememberAcknowledged(request.tuner_id, id);
       if (const auto said = acknowledged_.find(id); said != acknowledged_.end()) {
         said->second = request.tuner_id;
@@ -143,6 +149,7 @@ void TrackerModel::WasCollected(const CollectRequest& request, const Collected& 
     Fail("no two sessions have one number", tuner);
   }
   CheckCollected(request, collected);
+  said_unmatched_.emplace_back(tuner, collected.unmatched);
   // What a tuner saw of another session is not what this one has.
   const bool has_results = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) {
     return job.second.done && job.second.tuner == tuner;
@@ -235,7 +242,7 @@ void TrackerModel::Drained(const std::string& worker, bool undo) {
 
 void TrackerModel::FinishJob(Job& job, const JobOutcome& outcome, const std::string& source,
                              int64_t epoch) {
-  job.done = true;
+  job.done = job.done_now = true;
   job.unsure = false;
   job.outcome = outcome;
   job.source = source;
@@ -342,6 +349,7 @@ void TrackerModel::Reported(absl::Time now, const WorkerReport& report,
     Fail("a worker's slots stay what they are", report.worker_id);
     return;
   }
+  reporting_ = report.worker_id;
   Worker& worker = workers_[report.worker_id];
   TakeOver(report, *answer, worker);
   worker.host = report.host;

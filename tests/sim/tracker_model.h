@@ -53,6 +53,8 @@ class TrackerModel {
 
   void Submitted(absl::Time now, const std::string& tuner, const std::vector<JobSpec>& jobs,
                  bool resubmission, const absl::StatusOr<int64_t>& session);
+  // `is_there`: for one more tuner, if this one is not known.
+  void CheckRoom(const std::string& tuner, bool is_there);
   void Collecting(absl::Time now, const CollectRequest& request);
   void WasCollected(const CollectRequest& request, const Collected& collected);
   // `count`: how many the tracker says that it has ended.
@@ -99,6 +101,7 @@ class TrackerModel {
     bool from_before = false;               // Submitted again: others may have given it out.
     std::map<int64_t, std::string> issued;  // Epochs of its leases, and to which workers.
     bool done = false;
+    bool done_now = false;  // By the event that is checked.
     JobOutcome outcome;
     std::string source;  // Worker, of the outcome; empty: the tracker.
     int64_t source_epoch = 0;
@@ -112,7 +115,11 @@ class TrackerModel {
     int interruption_count = 0;
     absl::Time paused_until = absl::InfinitePast();  // For having been interrupted so often.
     bool was_lost_much = false;                      // As often as it takes to be given up.
-    bool was_poison = false;  // Its workers did well otherwise, at some time since.
+    bool was_poison = false;    // Its workers did well otherwise, at some time since.
+    bool is_condemned = false;  // They do now, and nobody has it.
+    // Since when it waits for its verdict, and since when for a result that a worker has.
+    absl::Time awaits_verdict_since = absl::InfiniteFuture();
+    absl::Time awaits_result_since = absl::InfiniteFuture();
   };
   struct Grant {
     std::string job_id;
@@ -178,6 +185,8 @@ class TrackerModel {
     std::map<int64_t, std::vector<SlotReport>> reports;  // By sequence: what orders may answer.
     std::vector<Slot> slots;
     std::set<std::string> stopping;  // Leases that it was told to stop, as text.
+    int passed_over = 0;  // Jobs that went to others while it was idle and could have had them.
+    bool may_discard_now = false;  // A result whose job was acknowledged by this event.
   };
   // Of a priority, or a line, that has had jobs waiting all the time.
   struct Starved {
@@ -241,6 +250,14 @@ class TrackerModel {
   void CheckVanished(absl::Time now, const Holding& holding);
   void CheckAppeared(absl::Time now, const TrackerView& view, Holding& holding);
   void CheckGrant(absl::Time now, const TrackerView& view, Holding& holding, Job& job);
+  void CheckVerdicts(absl::Time now);
+  void CheckFetches(absl::Time now, const TrackerView& view);
+  void NoteTurns(const Holding& holding, const Job& job);
+  void CheckListener(absl::Time now, const TrackerView& view, const WorkerStatus& status,
+                     const Worker& worker);
+  void CheckIdle(absl::Time now, const TrackerView& view, const WorkerStatus& status,
+                 const SlotStatus& slot, const Slot& mine);
+  bool HasRoomForTuner(const std::string& tuner) const;
   void CheckCopy(absl::Time now, const TrackerView& view, const Holding& holding, const Job& job);
   void CheckTwice(const std::map<std::string, Holding>& present);
   bool MayBeCopied(absl::Time now, const Holding& holding) const;
@@ -262,7 +279,9 @@ class TrackerModel {
   void CheckWorkers(absl::Time now, const TrackerView& view);
   void CheckSlots(absl::Time now, const WorkerStatus& status, const Worker& worker);
   void CheckCounters(absl::Time now, const TrackerView& view);
-  void CheckUnmatched(const TrackerView& view);
+  // `tuner`: only its jobs; empty: all.
+  void CheckUnmatched(const TrackerView& view, const std::string& tuner,
+                      const std::vector<UnmatchedQueue>& shown);
   bool AnyUnsure() const;
   void DropSilentTuners(absl::Time now, const TrackerView& view);
   bool IsWaiting(const Job& job) const;
@@ -320,6 +339,9 @@ class TrackerModel {
     auto operator<=>(const Pair&) const = default;
   };
   std::map<Pair, int64_t> shares_;
+  std::string reporting_;            // Worker, by the event that is checked; empty: none.
+  std::set<std::string> listening_;  // Workers whose calls hung after the last event.
+  std::vector<std::pair<std::string, std::vector<UnmatchedQueue>>> said_unmatched_;  // By tuner.
   // Over all lives.
   std::map<int64_t, Grant> grants_;  // By epoch.
   std::set<std::pair<std::string, int64_t>> all_sessions_;

@@ -1,11 +1,13 @@
 // What is checked of a tracker after each event.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/sim/tracker_model.h"
 
 namespace burnish::sim {
+
 void TrackerModel::Observe(absl::Time now, const TrackerView& view) {
   now_ = now;
   DropSilentTuners(now, view);
@@ -22,14 +24,20 @@ void TrackerModel::Observe(absl::Time now, const TrackerView& view) {
   }
   CheckLeases(now, view);
   NotePoison();
+  CheckVerdicts(now);
   CheckCounts(now, view);
   CheckClocks(now, view);
   CheckWorkers(now, view);
-  CheckUnmatched(view);
+  CheckUnmatched(view, "", view.status.unmatched);
+  for (const auto& [tuner, shown] : std::exchange(said_unmatched_, {})) {
+    CheckUnmatched(view, tuner, shown);
+  }
   CheckCounters(now, view);
   ForgetFed();
   faulted_now_.clear();
   ended_now_.clear();
+  reporting_.clear();
+  for (auto& [id, job] : jobs_) job.done_now = false;
   for (auto& [id, worker] : workers_) worker.restarted_now = false;
 }
 
@@ -66,6 +74,9 @@ int TrackerModel::HolderCount(const std::string& job_id, bool kept) const {
       for (const HeldResult& result : slot.last.results) {
         // Also one that was sent before anybody had asked for the job.
         if (result.lease.job_id != job_id || IsFault(result)) continue;
+        // Once a fault, always one.
+        const auto fault = slot.held_fault.find(TextOf(result.lease));
+        if (fault != slot.held_fault.end() && fault->second) continue;
         if (kept && useless_.contains(TextOf(result.lease))) continue;
         if (job == jobs_.end() || IsOf(result.lease, job->second, id, slot.last.info)) return true;
       }
@@ -217,49 +228,106 @@ void TrackerModel::CheckNobodyWaits(absl::Time now, const TrackerView& view) {
       }
     }
   }
+  CheckFetches(now, view);
+  listening_.clear();
   for (const WorkerStatus& status : view.workers) {
     const auto hanging = view.hanging_workers.find(status.worker_id);
-    const Worker& worker = workers_[status.worker_id];
-    if (hanging == view.hanging_workers.end() || hanging->second != worker.sequence) continue;
-    for (size_t i = 0; i < status.slots.size() && i < worker.slots.size(); ++i) {
-      const SlotStatus& slot = status.slots[i];
-      const Slot& mine = worker.slots[i];
-      if (slot.executing != mine.last.executing && !mine.last.cancelling) {
-        Fail("an order does not wait for a worker that listens", status.worker_id);
+    Worker& worker = workers_[status.worker_id];
+    const bool listens =
+        hanging != view.hanging_workers.end() && hanging->second == worker.sequence;
+    if (listens) {
+      listening_.insert(status.worker_id);
+      CheckListener(now, view, status, worker);
+    }
+    worker.may_discard_now = false;
+  }
+}
+
+void TrackerModel::CheckListener(absl::Time now, const TrackerView& view,
+                                 const WorkerStatus& status, const Worker& worker) {
+  if (worker.drained != worker.told_drained) {
+    Fail("an order does not wait for a worker that listens",
+         absl::StrCat(status.worker_id, ", of a drain"));
+  }
+  const auto patience = worker.leaving ? 1 : options_.hurried_discards;
+  for (size_t i = 0; i < status.slots.size() && i < worker.slots.size(); ++i) {
+    const SlotStatus& slot = status.slots[i];
+    const Slot& mine = worker.slots[i];
+    if (slot.executing != mine.last.executing && !mine.last.cancelling) {
+      Fail("an order does not wait for a worker that listens", status.worker_id);
+    }
+    const auto over = std::count_if(mine.last.results.begin(), mine.last.results.end(),
+                                    [&](const HeldResult& held) {
+                                      const std::string& id = held.lease.job_id;
+                                      return !jobs_.contains(id) && acknowledged_.contains(id);
+                                    });
+    if (worker.may_discard_now && over >= patience) {
+      Fail("who holds many results, or goes, is told at once what it may throw away",
+           absl::StrCat(status.worker_id, " with ", over));
+    }
+    for (const HeldResult& held : mine.last.results) {
+      const auto job = jobs_.find(held.lease.job_id);
+      if (held.outcome.has_value() || job == jobs_.end() || liars_.contains(status.worker_id)) {
+        continue;
       }
-      for (const HeldResult& held : mine.last.results) {
-        const auto job = jobs_.find(held.lease.job_id);
-        if (held.outcome.has_value() || job == jobs_.end() || liars_.contains(status.worker_id)) {
-          continue;
-        }
-        if (useless_.contains(TextOf(held.lease))) continue;  // It was told to throw it away.
-        // One worker is asked, and nobody while another one is at it.
-        const bool is_needed = !job->second.done && !job->second.unsure &&
-                               HoldingOf(job->first) == nullptr && HolderCount(job->first) == 1;
-        if (is_needed && IsOf(held.lease, job->second, status.worker_id, mine.last.info)) {
-          Fail("a result that is needed is asked for at once", held.lease.job_id);
-        }
+      if (useless_.contains(TextOf(held.lease))) continue;  // It was told to throw it away.
+      // One worker is asked, and nobody while another one is at it.
+      const bool is_needed = !job->second.done && !job->second.unsure &&
+                             HoldingOf(job->first) == nullptr && HolderCount(job->first) == 1;
+      if (is_needed && IsOf(held.lease, job->second, status.worker_id, mine.last.info)) {
+        Fail("a result that is needed is asked for at once", held.lease.job_id);
       }
-      const bool is_idle =
-          !slot.executing.has_value() && !mine.last.executing.has_value() &&
-          mine.last.results.size() < static_cast<size_t>(options_.held_results_max) &&
-          now > mine.paused_until;
-      if (!is_idle || worker.drained || worker.leaving || worker.lost) continue;
-      for (const auto& [id, job] : jobs_) {
-        if (!IsWaiting(job) || !Serves(slot.info, job.spec)) continue;
-        if (IsAvoided(job, status.worker_id) && HasUntriedWorker(view, job)) continue;
-        Fail("no job waits beside an idle slot",
-             absl::StrCat(id, " beside ", status.worker_id, ", paused for ",
-                          absl::FormatDuration(slot.paused_for), ", by the model until ",
-                          absl::FormatDuration(mine.paused_until - now)));
-        break;
-      }
-      for (const auto& [place, holding] : holdings_) {
-        if (holding.worker == status.worker_id || !MayBeCopied(now, holding)) continue;
-        const Job& job = jobs_.at(holding.lease.job_id);
-        if (!Serves(slot.info, job.spec) || IsAvoided(job, status.worker_id)) continue;
-        Fail("no silent worker's job waits beside an idle slot",
-             absl::StrCat(TextOf(holding.lease), " beside ", status.worker_id));
+    }
+    const bool is_idle =
+        !slot.executing.has_value() && !mine.last.executing.has_value() &&
+        mine.last.results.size() < static_cast<size_t>(options_.held_results_max) &&
+        now > mine.paused_until;
+    if (is_idle && !worker.drained && !worker.leaving && !worker.lost) {
+      CheckIdle(now, view, status, slot, mine);
+    }
+  }
+}
+
+void TrackerModel::CheckIdle(absl::Time now, const TrackerView& view, const WorkerStatus& status,
+                             const SlotStatus& slot, const Slot& mine) {
+  for (const auto& [id, job] : jobs_) {
+    if (!IsWaiting(job) || !Serves(slot.info, job.spec)) continue;
+    if (IsAvoided(job, status.worker_id) && HasUntriedWorker(view, job)) continue;
+    Fail("no job waits beside an idle slot",
+         absl::StrCat(id, " beside ", status.worker_id, ", paused for ",
+                      absl::FormatDuration(slot.paused_for), ", by the model until ",
+                      absl::FormatDuration(mine.paused_until - now)));
+    break;
+  }
+  for (const auto& [place, holding] : holdings_) {
+    if (holding.worker == status.worker_id || !MayBeCopied(now, holding)) continue;
+    const Job& job = jobs_.at(holding.lease.job_id);
+    if (!Serves(slot.info, job.spec) || IsAvoided(job, status.worker_id)) continue;
+    Fail("no silent worker's job waits beside an idle slot",
+         absl::StrCat(TextOf(holding.lease), " beside ", status.worker_id));
+  }
+}
+
+// Whoever says that it has a result has so long to send it. Then the next one is asked, and in the
+// end the job is done anew.
+void TrackerModel::CheckFetches(absl::Time now, const TrackerView& view) {
+  for (auto& [id, job] : jobs_) {
+    const int holder_count = job.done ? 0 : HolderCount(id);
+    const bool awaits = holder_count > 0 && !job.unsure && !job.held_back &&
+                        HoldingOf(id) == nullptr && now > job.paused_until && !AwaitsVerdict(job);
+    job.awaits_result_since =
+        awaits ? std::min(job.awaits_result_since, now) : absl::InfiniteFuture();
+    // Each of those that there are, and each anew with what it says of another lease.
+    const absl::Duration patience = options_.fetch_timeout * 2 * (view.workers.size() + 1);
+    if (now - job.awaits_result_since <= patience) continue;
+    if (DeadCount(job) >= options_.deaths_max || RefuserCount(job) > 0) continue;
+    for (const std::string& worker_id : listening_) {
+      const Worker& worker = workers_.at(worker_id);
+      if (worker.drained || worker.leaving || worker.lost || IsAvoided(job, worker_id)) continue;
+      for (const Slot& slot : worker.slots) {
+        const bool is_idle = !slot.last.executing.has_value() && slot.last.results.empty() &&
+                             now > slot.paused_until && Serves(slot.last.info, job.spec);
+        if (is_idle) Fail("what a worker has and does not send is done anew", id);
       }
     }
   }

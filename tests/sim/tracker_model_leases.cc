@@ -149,6 +149,30 @@ bool TrackerModel::WasNeverTheJobs(const Holding& holding,
          });
 }
 
+// A job that comes while several wait for one goes to each of them in turn. Whoever reports gets
+// one in any case.
+void TrackerModel::NoteTurns(const Holding& holding, const Job& job) {
+  workers_[holding.worker].passed_over = 0;
+  if (holding.worker == reporting_) return;
+  for (auto& [id, worker] : workers_) {
+    const bool could = listening_.contains(id) && id != reporting_ && !worker.drained &&
+                       !worker.leaving && !worker.lost && !IsAvoided(job, id) &&
+                       std::any_of(worker.slots.begin(), worker.slots.end(), [&](const Slot& slot) {
+                         const auto held_max = static_cast<size_t>(options_.held_results_max);
+                         return !slot.last.executing.has_value() &&
+                                slot.last.results.size() < held_max && now_ > slot.paused_until &&
+                                Serves(slot.last.info, job.spec);
+                       });
+    if (id == holding.worker) continue;
+    const bool has_one = std::any_of(holdings_.begin(), holdings_.end(),
+                                     [&id = id](const auto& h) { return h.second.worker == id; });
+    worker.passed_over = could && !has_one ? worker.passed_over + 1 : 0;
+    if (worker.passed_over > static_cast<int>(workers_.size())) {
+      Fail("workers that wait take turns", absl::StrCat(TextOf(holding.lease), " not to ", id));
+    }
+  }
+}
+
 void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holding& holding) {
   const auto granted = grants_.find(holding.lease.epoch);
   const auto found = jobs_.find(holding.lease.job_id);
@@ -215,6 +239,7 @@ void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, Holding& 
   }
   holding.is_copy = HoldingOf(job.spec.id) != nullptr;
   counted_.copies += holding.is_copy ? 1 : 0;
+  NoteTurns(holding, job);
   if (holding.is_copy) CheckCopy(now, view, holding, job);
   if (IsAvoided(job, holding.worker) && HasUntriedWorker(view, job)) {
     Fail("what was lost is tried elsewhere", text);

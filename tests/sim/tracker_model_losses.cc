@@ -79,12 +79,20 @@ void TrackerModel::CountFault(absl::Time now, Slot& slot) {
 void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
   const std::string text = TextOf(holding.lease);
   const auto found = jobs_.find(holding.lease.job_id);
-  if (found == jobs_.end() || found->second.done) return;
+  if (found == jobs_.end()) return;
   Job& job = found->second;
   Worker& worker = workers_[holding.worker];
+  const bool was_restarted = holding.incarnation != worker.incarnation;
+  if (job.done) {
+    // By a liar's new process, with a result that its old one was at.
+    if (!job.done_now || !was_restarted) return;
+    ++counted_.leases_lost;
+    ++counted_.interruptions;
+    NoteEnd(worker, holding.lease.job_id, /*lost=*/true);
+    return;
+  }
   Slot* slot =
       holding.slot < static_cast<int>(worker.slots.size()) ? &worker.slots[holding.slot] : nullptr;
-  const bool was_restarted = holding.incarnation != worker.incarnation;
   const bool was_silent = now - worker.seen_at >= options_.lease_duration;
   const bool was_closed = now - worker.closed_at >= options_.reconnect_grace;
   const auto fault = faulted_now_.find(text);
@@ -187,6 +195,26 @@ void TrackerModel::CheckGivenUp(const TrackerView& view, const std::set<std::str
     if (!is_all) job->unsure = true;
   }
   ResetShares();
+}
+
+// What was lost so often that it awaits its verdict gets one: at once where all of its workers are
+// known to do well, and in the end.
+void TrackerModel::CheckVerdicts(absl::Time now) {
+  for (auto& [id, job] : jobs_) {
+    const bool awaits = !job.done && !job.unsure && !job.held_back && AwaitsVerdict(job) &&
+                        HoldingOf(id) == nullptr && !IsHeldByWorker(id);
+    job.awaits_verdict_since =
+        awaits ? std::min(job.awaits_verdict_since, now) : absl::InfiniteFuture();
+    if (now - job.awaits_verdict_since > options_.verdict_timeout) {
+      Fail("what was lost so often gets its verdict in time", id);
+    }
+    // A report is what may change a worker's standing.
+    const bool is_condemned = awaits && CountWitnesses(job) >= options_.losses_max;
+    if (is_condemned && job.is_condemned && !reporting_.empty()) {
+      Fail("what was lost where all else goes well is given up at once", id);
+    }
+    job.is_condemned = is_condemned;
+  }
 }
 
 }  // namespace burnish::sim

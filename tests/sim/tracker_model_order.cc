@@ -1,6 +1,7 @@
 // Which of the jobs that wait goes next.
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "tests/sim/tracker_model.h"
@@ -85,12 +86,24 @@ void TrackerModel::CheckPriority(const std::string& text, const Job& job) {
 }
 
 // After each event, since a priority whose last job goes between two grants has nobody who starves:
-// whoever comes next has only just come.
+// whoever comes next has only just come. Likewise a client or a study that has no job for a moment
+// is owed nothing.
 void TrackerModel::ForgetFed() {
   std::map<Line, std::set<int32_t>> waiting;
+  std::set<std::tuple<Line, std::string, std::string>> sharing;
   for (const auto& [id, job] : jobs_) {
-    if (IsWaiting(job)) waiting[LineOf(job)].insert(job.spec.priority);
+    if (!IsWaiting(job)) continue;
+    const Line line = LineOf(job);
+    waiting[line].insert(job.spec.priority);
+    if (shares_.empty()) continue;
+    sharing.insert({line, "", ClientOf(job.tuner)});
+    sharing.insert({line, ClientOf(job.tuner), job.spec.study});
   }
+  std::erase_if(shares_, [&](const auto& share) {
+    const Pair& pair = share.first;
+    return !sharing.contains({pair.line, pair.kind, pair.first}) ||
+           !sharing.contains({pair.line, pair.kind, pair.second});
+  });
   std::erase_if(below_, [&](const auto& line) { return !waiting.contains(line.first); });
   std::erase_if(beside_, [&](const auto& line) { return !waiting.contains(line.first); });
   for (auto& [line, starved] : starved_) {

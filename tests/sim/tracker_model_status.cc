@@ -73,6 +73,19 @@ bool TrackerModel::AnyUnsure() const {
 
 // ---- Tuners ----
 
+bool TrackerModel::HasRoomForTuner(const std::string& tuner) const {
+  if (tuners_.contains(tuner)) return true;
+  const int64_t left = options_.tuners_max - static_cast<int64_t>(tuners_.size()) - 1;
+  const auto own = std::count_if(tuners_.begin(), tuners_.end(), [&](const auto& other) {
+    return ClientOf(other.first) == ClientOf(tuner);
+  });
+  return left >= 0 && own + 1 <= std::max(options_.share_tuners_min, 7 * left);
+}
+
+void TrackerModel::CheckRoom(const std::string& tuner, bool is_there) {
+  if (HasRoomForTuner(tuner) != is_there) Fail("each client has room for its tuners", tuner);
+}
+
 void TrackerModel::CheckAdmission(const std::string& tuner, const std::vector<JobSpec>& jobs,
                                   const absl::Status& answer) {
   counted_.refused_full += absl::IsResourceExhausted(answer) ? 1 : 0;
@@ -129,12 +142,10 @@ void TrackerModel::CheckAdmission(const std::string& tuner, const std::vector<Jo
                of_client[i] > std::max(shares[i], 7 * left);
   }
   is_full &= new_count > 0;
-  const bool is_one_too_many =
-      !tuners_.contains(tuner) && tuners_.size() >= static_cast<size_t>(options_.tuners_max);
-  const absl::StatusCode want = is_one_too_many ? absl::StatusCode::kResourceExhausted
-                                : is_anothers   ? absl::StatusCode::kPermissionDenied
-                                : is_full       ? absl::StatusCode::kResourceExhausted
-                                                : absl::StatusCode::kOk;
+  const absl::StatusCode want = !HasRoomForTuner(tuner) ? absl::StatusCode::kResourceExhausted
+                                : is_anothers           ? absl::StatusCode::kPermissionDenied
+                                : is_full               ? absl::StatusCode::kResourceExhausted
+                                                        : absl::StatusCode::kOk;
   if (answer.code() != want) {
     Fail("a tracker takes what is a tuner's own and fits",
          absl::StrCat(tuner, " with ", new_count, " beside ", open_count, " and ", done_count, ": ",
@@ -362,7 +373,8 @@ void TrackerModel::CheckCounters(absl::Time now, const TrackerView& view) {
   }
 }
 
-void TrackerModel::CheckUnmatched(const TrackerView& view) {
+void TrackerModel::CheckUnmatched(const TrackerView& view, const std::string& tuner,
+                                  const std::vector<UnmatchedQueue>& shown) {
   const auto is_met = [&](const JobSpec& spec) {
     return std::any_of(view.workers.begin(), view.workers.end(), [&](const WorkerStatus& worker) {
       return worker.liveness == WorkerLiveness::kAlive &&
@@ -373,12 +385,13 @@ void TrackerModel::CheckUnmatched(const TrackerView& view) {
   // At least those that wait, at most those that have no result.
   std::map<Demands, std::pair<int64_t, int64_t>> unmet;
   for (const auto& [id, job] : jobs_) {
+    if (!tuner.empty() && job.tuner != tuner) continue;
     if (job.done || HoldingOf(id) != nullptr || is_met(job.spec)) continue;
     auto& [low, high] = unmet[DemandOf(job.spec)];
     low += IsWaiting(job) ? 1 : 0;
     ++high;
   }
-  for (const UnmatchedQueue& queue : view.status.unmatched) {
+  for (const UnmatchedQueue& queue : shown) {
     const auto found = unmet.find(queue.demands);
     if (found == unmet.end() || queue.reason.empty() || queue.job_count < found->second.first ||
         queue.job_count > found->second.second) {
@@ -386,7 +399,7 @@ void TrackerModel::CheckUnmatched(const TrackerView& view) {
     }
     if (found != unmet.end()) unmet.erase(found);
   }
-  if (view.status.unmatched.size() >= kUnmatchedShownMax) return;
+  if (shown.size() >= kUnmatchedShownMax) return;
   for (const auto& [demands, count] : unmet) {
     if (count.first > 0) Fail("jobs that nobody can do are shown", absl::StrCat(count.first));
   }
