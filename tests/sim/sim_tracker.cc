@@ -1,5 +1,6 @@
 #include "tests/sim/sim_tracker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +12,6 @@ namespace {
 constexpr absl::Duration kHang = absl::Seconds(5);
 // Lives of a tracker are this many leases apart.
 constexpr int64_t kEpochsPerLife = 1'000'000;
-constexpr int64_t kArtifactBytesMax = 64 << 10;
 
 CollectRequest WithClient(CollectRequest request) {
   request.client = TrackerModel::ClientOf(request.tuner_id);
@@ -21,8 +21,13 @@ CollectRequest WithClient(CollectRequest request) {
 }  // namespace
 
 SimTracker::SimTracker(EventLoop* loop, Verdict* verdict, TrackerModel* model,
-                       const TrackerOptions& options, Bug bug)
-    : loop_(loop), verdict_(verdict), model_(model), options_(options), bug_(bug) {}
+                       const TrackerOptions& options, int64_t artifact_bytes_max, Bug bug)
+    : loop_(loop),
+      verdict_(verdict),
+      model_(model),
+      options_(options),
+      artifact_bytes_max_(artifact_bytes_max),
+      bug_(bug) {}
 
 void SimTracker::Start() {
   if (is_alive()) return;
@@ -30,7 +35,7 @@ void SimTracker::Start() {
   options.first_epoch = ++life_ * kEpochsPerLife;
   model_->Start(loop_->now(), options);
   core_ = std::make_unique<SuspectTracker>(options, loop_->now(), bug_);
-  artifacts_ = std::make_unique<ContentStore>(kArtifactBytesMax);
+  ForgetArtifacts();
   next_tick_ = absl::InfiniteFuture();
 }
 
@@ -170,12 +175,40 @@ absl::Status SimTracker::PutArtifact(const std::string& worker_id, int64_t incar
   if (!is_alive()) return absl::UnavailableError("no tracker");
   const absl::Status status = core_->CheckBuildLease(loop_->now(), worker_id, incarnation, lease);
   model_->Delivered(loop_->now(), worker_id, incarnation, lease, status);
-  if (status.ok()) artifacts_->Put(sha256, bytes);
+  if (status.ok()) KeepArtifact(sha256, bytes);
   return status;
 }
 
+void SimTracker::KeepArtifact(const std::string& sha256, const std::string& bytes) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  artifacts_->Put(sha256, bytes);
+  if (size > artifact_bytes_max_) return;
+  std::erase_if(kept_, [&](const auto& kept) { return kept.first == sha256; });
+  kept_.emplace_back(sha256, size);
+  int64_t total = 0;
+  for (const auto& [name, own_size] : kept_) total += own_size;
+  for (; total > artifact_bytes_max_; kept_.pop_front()) total -= kept_.front().second;
+  if (artifacts_->byte_count() != total ||
+      artifacts_->count() != static_cast<int64_t>(kept_.size())) {
+    verdict_->Fail("the content store keeps what fits",
+                   absl::StrCat(artifacts_->byte_count(), " bytes, by the model ", total));
+  }
+}
+
+bool SimTracker::GetArtifact(const std::string& sha256) {
+  const auto kept = std::find_if(kept_.begin(), kept_.end(),
+                                 [&](const auto& one) { return one.first == sha256; });
+  const bool is_there = artifacts_->Get(sha256) != nullptr;
+  if (is_there != (kept != kept_.end())) {
+    verdict_->Fail("the content store forgets what was used least recently", "");
+  }
+  if (kept != kept_.end()) kept_.splice(kept_.end(), kept_, kept);
+  return is_there;
+}
+
 void SimTracker::ForgetArtifacts() {
-  if (is_alive()) artifacts_ = std::make_unique<ContentStore>(kArtifactBytesMax);
+  artifacts_ = std::make_unique<ContentStore>(artifact_bytes_max_);
+  kept_.clear();
 }
 
 WorkerStatus SimTracker::StatusOf(const std::string& worker_id) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,7 +25,7 @@ class SimTracker {
   using CollectReply = std::function<void(absl::StatusOr<Collected>)>;
 
   SimTracker(EventLoop* loop, Verdict* verdict, TrackerModel* model, const TrackerOptions& options,
-             Bug bug);
+             int64_t artifact_bytes_max, Bug bug);
 
   // A process that knows nothing of the one before.
   void Start();
@@ -54,8 +55,8 @@ class SimTracker {
   }
   // It looks at its clock and wakes those who wait more often than it has to.
   void set_hasty(bool hasty) { is_hasty_ = hasty; }
-  // Null: the tracker is away.
-  ContentStore* artifacts() { return is_alive() ? artifacts_.get() : nullptr; }
+  // Whether it is there. The tracker is not away.
+  bool GetArtifact(const std::string& sha256);
   void ForgetArtifacts();
 
   // Nothing is queued, leased or waiting to be acknowledged.
@@ -82,14 +83,18 @@ class SimTracker {
   WorkerStatus StatusOf(const std::string& worker_id) const;
   TrackerView View() const;
   void ArmTimer();
+  void KeepArtifact(const std::string& sha256, const std::string& bytes);
 
   EventLoop* const loop_;
   Verdict* const verdict_;
   TrackerModel* const model_;
   const TrackerOptions options_;
+  const int64_t artifact_bytes_max_;
   const Bug bug_;
   std::unique_ptr<SuspectTracker> core_;
   std::unique_ptr<ContentStore> artifacts_;
+  // What is in it by the model, least recently used first: names and sizes.
+  std::list<std::pair<std::string, int64_t>> kept_;
   int64_t life_ = 0;
   bool is_hasty_ = false;
   int64_t hurry_count_ = 0;

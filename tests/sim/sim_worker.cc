@@ -533,13 +533,13 @@ JobOutcome SimWorker::Measure(const std::string& payload) {
     verdict_->Fail("a job arrives as it was sent", job.status().ToString());
     return WorkerFault{.message = "malformed"};
   }
-  ContentStore* artifacts = network_->IsCut(options_.node) ? nullptr : tracker_->artifacts();
-  if (artifacts == nullptr) return WorkerFault{.message = "no artifact could be fetched"};
+  if (network_->IsCut(options_.node) || !tracker_->is_alive())
+    return WorkerFault{.message = "no artifact could be fetched"};
   const RunCandidate& candidate = job->candidates[0];
   ArtifactMissing missing;
   for (const std::string& sha256 :
        {candidate.artifact_sha256, candidate.reference_artifact_sha256}) {
-    if (!sha256.empty() && artifacts->Get(sha256) == nullptr) missing.sha256.push_back(sha256);
+    if (!sha256.empty() && !tracker_->GetArtifact(sha256)) missing.sha256.push_back(sha256);
   }
   if (!missing.sha256.empty()) return missing;
   if (Sha256Bytes(ArtifactOf(candidate.candidate_id)) != candidate.artifact_sha256) {

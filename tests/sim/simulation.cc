@@ -30,6 +30,7 @@ struct Cast {
   bool one_priority = true;
   bool has_labels = false;
   TrackerOptions tracker = {};
+  int64_t artifact_bytes_max = 64 << 10;
   ClientLimits client = {};
 
   int tuner_count() const { return job_tuner_count + study_tuner_count; }
@@ -59,6 +60,10 @@ void ChooseLimits(Rng& rng, Cast& cast) {
   if (rng.Below(3) == 0) options.hurried_discards = static_cast<int>(rng.Between(1, 4));
   if (rng.Below(3) == 0) cast.client.batch_jobs_max = static_cast<size_t>(rng.Between(1, 4));
   if (rng.Below(4) == 0) cast.client.acknowledgements_per_call = 2;
+  // Room for those in flight and their reference, which others then drive out now and then.
+  if (rng.Below(3) == 0) {
+    cast.artifact_bytes_max = std::max(1, cast.study_tuner_count) * rng.Between(330, 900);
+  }
   // One place less than those need who mean no good.
   options.tuners_max = cast.tuner_count() + Rogue::kTunerCount - 1;
   options.workers_max = cast.worker_count + (rng.Below(2) == 0 ? 0 : 1);
@@ -146,7 +151,7 @@ Simulation::Simulation(uint64_t seed, const std::vector<Fault>& plan, Bug bug)
       verdict_(loop_),
       model_(&verdict_, cast_.one_priority),
       network_(&loop_, seed, cast_.worker_count + cast_.tuner_count()),
-      tracker_(&loop_, &verdict_, &model_, cast_.tracker, bug),
+      tracker_(&loop_, &verdict_, &model_, cast_.tracker, cast_.artifact_bytes_max, bug),
       executors_{.seed = seed},
       rogue_(&loop_, &tracker_, &executors_),
       rng_(RngStream{.seed = seed, .purpose = "simulation"}) {
