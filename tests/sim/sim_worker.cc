@@ -22,8 +22,6 @@ constexpr size_t kCallsMax = 4;
 constexpr char kLie[] = "lie";
 constexpr int kLiesPerReport = 4;
 constexpr uint64_t kLeasesLiedOf = 6;  // The last ones: the others are over.
-// Far below what the synthetic tasks call the device's bound.
-constexpr int64_t kImpossibleNsMax = 1000;
 
 // As ArtifactClient: for how long a build's bytes are offered, and how often.
 constexpr absl::Duration kPutTimeout = absl::Seconds(10);
@@ -33,11 +31,11 @@ uint64_t Fate(uint64_t seed, const std::string& purpose, const std::string& cand
   return Rng(RngStream{.seed = seed, .purpose = purpose, .task = candidate_id}).Next();
 }
 
+}  // namespace
+
 std::string ArtifactOf(const std::string& candidate_id) {
   return absl::StrCat("artifact of ", candidate_id);
 }
-
-}  // namespace
 
 bool IsKiller(uint64_t seed, const std::string& candidate_id) {
   // Of one run in four, one candidate in twelve.

@@ -32,6 +32,10 @@ struct ExecutorWorld {
 bool IsKiller(uint64_t seed, const std::string& candidate_id);
 bool IsFailing(uint64_t seed, const std::string& candidate_id);
 int64_t TrueLatencyNs(uint64_t seed, const std::string& candidate_id);
+// What a builder makes of it.
+std::string ArtifactOf(const std::string& candidate_id);
+// What no device can reach: far below what the synthetic tasks call its bound.
+inline constexpr int64_t kImpossibleNsMax = 1000;
 // A job whose payload is not a builder's or runner's.
 std::string PlainResult(const std::string& payload);
 // What a liar says of such a job. Its tuner cannot tell.

@@ -13,7 +13,7 @@
 #include "tests/sim/sim_client.h"
 #include "tests/sim/sim_tuner.h"
 #include "tests/sim/sim_worker.h"
-#include "tests/sim/tracker_model.h"
+#include "tests/sim/study_watch.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/study/crashing_stores.h"
 #include "tuner/study/study_checker.h"
@@ -27,6 +27,7 @@ namespace {
 
 // As StudyRunner's loop: how late it looks up without results.
 constexpr absl::Duration kLookUp = absl::Seconds(1);
+constexpr int kInFlightMax = 6;
 // How many writes a dying tuner still makes, at most: about two rounds.
 constexpr double kLastWritesMax = 12;
 
@@ -77,6 +78,7 @@ class StudyTuner : public SimTuner {
   }
   void StepSoon();
   void Step();
+  void ScanRecords();
   absl::Status TryStep();
   void End(absl::Duration pause);
   bool IsSafe(const std::string& job_id);
@@ -88,6 +90,7 @@ class StudyTuner : public SimTuner {
   Rng rng_;
   SimClock clock_;
   SyntheticStudy study_;
+  StudyWatch watch_;
   // The disk.
   MemoryRecordStore records_;
   MemoryStudyStore studies_;
@@ -98,7 +101,6 @@ class StudyTuner : public SimTuner {
   bool is_done_ = false;
   bool is_parked_ = false;  // Its process is gone; what is open kills whoever tries it.
   int64_t scanned_row_ = 0;
-  std::set<std::string> recorded_;  // Trials, read from the store.
   std::unique_ptr<Process> process_;
 };
 
@@ -114,7 +116,13 @@ StudyTuner::StudyTuner(const TunerWorld& world, const StudyTunerOptions& options
       options_(options),
       rng_(RngStream{.seed = world.seed, .purpose = "study tuner", .task = world.id}),
       clock_(*world.loop),
-      study_(Synthetic(world, options)) {
+      study_(Synthetic(world, options)),
+      watch_(world.verdict, {.study_id = world.id,
+                             .seed = world.seed,
+                             .in_flight_max = kInFlightMax,
+                             .task_count = options.task_count,
+                             .deterministic = options.deterministic,
+                             .confirms = options.confirms}) {
   NewStudy study = study_.New();
   study.id = world_.id;
   CHECK_OK(CreateStudy(studies_, study));
@@ -136,11 +144,12 @@ StudyTuner::Process::Process(StudyTuner* tuner, int64_t life)
              .study = tuner->world_.id,
              .session = absl::StrCat(life),
              .has_thread = false}),
-      measurer(&inner, &crash),
+      measurer(&tuner->watch_, &crash),
       options(tuner->study_.Options(&records, &studies, &measurer, &tuner->clock_)),
       session(options) {
+  tuner->watch_.Begin(&inner);
   options.study_id = tuner->world_.id;
-  options.in_flight_max = 6;
+  options.in_flight_max = kInFlightMax;
   options.confirm_best = tuner->options_.confirms;
   if (tuner->world_.bug != Bug::kImpossibleBelieved) return;
   options.make_tools = [make = options.make_tools](absl::Span<const StudyTaskSpec> tasks,
@@ -241,22 +250,26 @@ absl::Status StudyTuner::TryStep() {
     const absl::StatusOr<int> count = session.Collect(absl::ZeroDuration());
     if (!count.ok()) return count.status();
     if (*count == 0) return absl::OkStatus();
+    ScanRecords();
+    watch_.CheckTaken(session.Progress());
+  }
+}
+
+void StudyTuner::ScanRecords() {
+  while (true) {
+    const absl::StatusOr<EntryPage> page =
+        records_.ScanEntries({.study_id = world_.id, .after_row_id = scanned_row_});
+    if (!page.ok() || page->entries.empty()) return;
+    for (const MeasurementEntry& entry : page->entries) watch_.NoteRecord(entry);
+    scanned_row_ = page->last_row_id;
   }
 }
 
 bool StudyTuner::IsSafe(const std::string& job_id) {
   // Of a process alone: the reference's builds, of which nothing is stored.
   if (job_id.rfind("ref/", 0) == 0) return true;
-  const std::string trial_id = job_id.substr(0, job_id.rfind('#'));
-  if (recorded_.contains(trial_id)) return true;
-  while (true) {
-    const absl::StatusOr<EntryPage> page =
-        records_.ScanEntries({.study_id = world_.id, .after_row_id = scanned_row_});
-    if (!page.ok() || page->entries.empty()) break;
-    for (const MeasurementEntry& entry : page->entries) recorded_.insert(entry.trial_id);
-    scanned_row_ = page->last_row_id;
-  }
-  return recorded_.contains(trial_id);
+  ScanRecords();
+  return watch_.IsRecorded(job_id.substr(0, job_id.rfind('#')));
 }
 
 absl::StatusOr<std::pair<int64_t, bool>> StudyTuner::CountOpen() {
@@ -308,39 +321,7 @@ void StudyTuner::CheckEnd() {
   if (const absl::Status status = CheckReplay(options); !status.ok()) {
     verdict.Fail("a study replays", absl::StrCat(world_.id, ": ", status.message()));
   }
-  int64_t row = 0;
-  while (true) {
-    const absl::StatusOr<EntryPage> page =
-        records_.ScanEntries({.study_id = world_.id, .after_row_id = row});
-    if (!page.ok() || page->entries.empty()) return;
-    for (const MeasurementEntry& entry : page->entries) {
-      const std::string id = entry.candidate.Id();
-      const Failure* failure = entry.measurement.failure();
-      const bool is_poisoned = failure != nullptr && failure->kind == FailureKind::kPoisoned;
-      // Whether it deserves to be, the tracker's model says.
-      if (is_poisoned) continue;
-      // Against its worker's machine, and no word of the candidate: three impossible times, and
-      // nobody else to ask (result_guard.cc).
-      if (failure != nullptr && failure->kind == FailureKind::kDeviceError) continue;
-      const bool may_fail = entry.purpose != Purpose::kReference;
-      const bool fails = may_fail && IsFailing(world_.seed, id);
-      const bool kills = may_fail && IsKiller(world_.seed, id);
-      const bool is_right = failure != nullptr
-                                ? fails && failure->kind == FailureKind::kWrongResult
-                                : !fails && !kills &&
-                                      entry.measurement.latencies()->processes[0].latency_ns[0] ==
-                                          TrueLatencyNs(world_.seed, id);
-      // A host each: no one's word is confirmed by itself.
-      const std::string& worker = entry.measurement.environment.worker;
-      const bool is_where =
-          failure != nullptr || entry.measurement.worker_address == TrackerModel::AddressOf(worker);
-      if (!is_right || !is_where) {
-        verdict.Fail("a record is what was measured",
-                     absl::StrCat(entry.trial_id, failure == nullptr ? "" : failure->message));
-      }
-    }
-    row = page->last_row_id;
-  }
+  ScanRecords();
 }
 
 }  // namespace
