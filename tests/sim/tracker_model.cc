@@ -242,6 +242,7 @@ void TrackerModel::Drained(const std::string& worker, bool undo) {
 
 void TrackerModel::FinishJob(Job& job, const JobOutcome& outcome, const std::string& source,
                              int64_t epoch) {
+  LeaveLine(job);
   job.done = job.done_now = true;
   job.unsure = false;
   job.outcome = outcome;
@@ -255,8 +256,12 @@ bool TrackerModel::IsOf(const Lease& lease, const Job& job, const std::string& w
   if (!Serves(slot, job.spec)) return false;
   const auto issued = job.issued.find(lease.epoch);
   if (issued != job.issued.end()) return issued->second == worker;
-  // A number that this tracker has yet to give is no earlier one's.
-  return job.from_before && (lease.epoch < options_.first_epoch || grants_.contains(lease.epoch));
+  // A number that this tracker has yet to give is no earlier one's. Sessions have some of them.
+  const bool is_given =
+      grants_.contains(lease.epoch) ||
+      std::any_of(all_sessions_.begin(), all_sessions_.end(),
+                  [&](const auto& session) { return session.second == lease.epoch; });
+  return job.from_before && (lease.epoch < options_.first_epoch || is_given);
 }
 
 bool TrackerModel::Serves(const SlotInfo& slot, const JobSpec& job) {

@@ -264,6 +264,7 @@ class TrackerModel {
   void CheckOrder(const std::string& text, const Job& job);
   void CheckLines(const TrackerView& view, const Holding& holding, const Job& job);
   void CheckPriority(const std::string& text, const Job& job);
+  void LeaveLine(const Job& job);
   void ForgetFed();
   void CheckFairness(const Job& job);
   // `own` and others of one kind: that of the job that goes, and those of jobs that wait beside it.

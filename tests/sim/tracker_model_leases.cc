@@ -195,6 +195,7 @@ void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holdin
     // The worker was taken for lost, and was not.
     if (found != jobs_.end()) {
       Job& job = found->second;
+      LeaveLine(job);
       const auto taken_back = std::erase_if(
           job.losses, [&](const Loss& loss) { return loss.epoch == holding.lease.epoch; });
       job.deaths.erase(holding.lease.epoch);

@@ -46,9 +46,13 @@ void TrackerModel::CheckLines(const TrackerView& view, const Holding& holding, c
     Starved& starved = (is_below ? below_ : beside_)[line];
     starved.bands_max = std::max(starved.bands_max, static_cast<int>(open.size()));
     // As many lines may be owed a turn before it; and each client has as many as all of another's.
-    const int bound = is_below ? kTurnsByPriority + 1 : kClients * (starved.bands_max + 1);
+    const int bound =
+        is_below ? kTurnsByPriority + starved.bands_max : kClients * (starved.bands_max + 2);
     if (++starved.passed_over > bound) {
-      Fail("every line has its turns", absl::StrCat(TextOf(holding.lease), " before another line"));
+      Fail(
+          "every line has its turns",
+          absl::StrCat(TextOf(holding.lease), " before another line, ", starved.passed_over,
+                       " times beside ", starved.bands_max, " lines", is_below ? " above it" : ""));
     }
   }
   below_.erase(LineOf(job));
@@ -83,6 +87,13 @@ void TrackerModel::CheckPriority(const std::string& text, const Job& job) {
   }
   starved[job.spec.priority] = {};
   passed_over[job.spec.priority] = 0;
+}
+
+// A line whose last job goes, and that has another one in the same event, has only just come.
+void TrackerModel::LeaveLine(const Job& job) {
+  if (HoldingOf(job.spec.id) != nullptr) return;
+  below_.erase(LineOf(job));
+  beside_.erase(LineOf(job));
 }
 
 // After each event, since a priority whose last job goes between two grants has nobody who starves:
