@@ -3,16 +3,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "proto/build_job.h"
+#include "proto/run_job.h"
 #include "tests/sim/sim_worker.h"
 
 namespace burnish::sim {
 namespace {
 
-// As study_session.h.
+// As study_session.h and tracker_measurer.h.
 constexpr int kLossesMax = 3;
+constexpr int kArtifactLossesMax = 5;
 // As result_guard.cc.
 constexpr int kImpossibleMax = 3;
+
+std::string TrialOf(const std::string& job_id) { return job_id.substr(0, job_id.rfind('#')); }
+
+bool IsReferenceBuild(const std::string& job_id) { return absl::StartsWith(job_id, "ref/"); }
 
 bool IsOfReference(const MeasureRequest& request) {
   return request.trace == request.task->reference_trace;
@@ -48,9 +56,13 @@ void StudyWatch::Begin(Measurer* measurer) {
   handed_out_.clear();
   unconfirmed_.clear();
   paused_.clear();
+  open_builds_.clear();
+  build_counts_.clear();
+  failed_references_.clear();
   for (auto& [id, trial] : trials_) {
     trial.open = false;
     trial.loss_count = 0;
+    trial.builds_needed.clear();
   }
 }
 
@@ -62,6 +74,10 @@ int StudyWatch::OpenCount() const {
 bool StudyWatch::IsImpossible(const Attempt& attempt) {
   const Latencies* latencies = LatenciesOf(attempt.outcome);
   return latencies != nullptr && NsOf(*latencies) <= kImpossibleNsMax;
+}
+
+std::string StudyWatch::ReferenceOf(const MeasureTask& task) {
+  return task.reference_trace.has_value() ? CandidateOf(task, *task.reference_trace) : "";
 }
 
 void StudyWatch::CheckFirst(const std::vector<MeasureRequest>& requests) {
@@ -99,6 +115,8 @@ absl::Status StudyWatch::Submit(std::vector<MeasureRequest> requests) {
     trial.request.resubmission |= was_of_before;
     trial.life = life_;
     trial.open = true;
+    trial.missing_count = 0;
+    trial.builds_needed.clear();
   }
   return measurer_->Submit(std::move(requests));
 }
@@ -119,6 +137,12 @@ std::vector<MeasureResult> StudyWatch::Collect(absl::Duration timeout) {
                               .life = life_});
     has_lies_ |= IsImpossible(trial.attempts.back());
     handed_out_.push_back(result.trial_id);
+    const Failure* failure = result.measurement.failure();
+    const bool is_farms = failure != nullptr && (failure->kind == FailureKind::kParked ||
+                                                 failure->kind == FailureKind::kPoisoned);
+    if (is_farms && trial.verdict != failure->kind) {
+      Fail("only the farm gives a trial up", result.trial_id);
+    }
     // One by one: a result may have the worker of the next one paused.
     if (has_lies_) break;
   }
@@ -161,6 +185,7 @@ void StudyWatch::CheckTaken(const StudyProgress& progress) {
     const bool may_try =
         ++trial.loss_count < kLossesMax && (last.is_refused || !IsParked(last.outcome));
     trial.was_given_up |= !may_try;
+    has_given_up_ |= !may_try;
     if (may_try != trial.open) {
       Fail("what says nothing of a candidate is tried so often",
            absl::StrCat(id, " ", trial.loss_count));
@@ -196,6 +221,101 @@ void StudyWatch::CheckPauses(const StudyProgress& progress) {
     }
   }
 }
+
+// ---- Jobs ----
+
+void StudyWatch::CheckJob(const JobSpec& job, bool resubmission) {
+  const auto found = trials_.find(TrialOf(job.id));
+  Trial* trial = found == trials_.end() ? nullptr : &found->second;
+  if ((trial == nullptr) != IsReferenceBuild(job.id) || job.study != options_.study_id ||
+      job.timeout <= absl::ZeroDuration()) {
+    return Fail("a job is of its trial", job.id);
+  }
+  if (trial != nullptr) {
+    const std::vector<std::string>& avoided = trial->request.avoid_workers;
+    const auto count = std::min<size_t>(avoided.size(), JobSpec::kAvoidedMax);
+    if (!trial->open || resubmission != trial->request.resubmission ||
+        job.avoid_workers !=
+            std::vector<std::string>(avoided.end() - static_cast<int64_t>(count), avoided.end())) {
+      Fail("a job is of its trial", job.id);
+    }
+  }
+  if (job.kind == JobKind::kBuild) {
+    CheckBuild(job, trial);
+  } else if (trial != nullptr) {
+    CheckRun(job, *trial);
+  }
+}
+
+void StudyWatch::CheckBuild(const JobSpec& job, const Trial* trial) {
+  const absl::StatusOr<BuildJob> build = DecodeBuildJob(job.payload);
+  if (!build.ok()) return Fail("a job is of its trial", job.id);
+  const std::string candidate_id = build->candidate_id;
+  if (trial != nullptr && candidate_id != CandidateOf(*trial->request.task, trial->request.trace)) {
+    Fail("a job is of its trial", job.id);
+  }
+  if (candidates_.try_emplace(job.id, candidate_id).first->second != candidate_id) {
+    Fail("a job's id is of one job for ever", job.id);
+  }
+  const std::string artifact = Sha256Bytes(ArtifactOf(candidate_id));
+  ++build_counts_[artifact];
+  open_builds_[job.id] = artifact;
+}
+
+void StudyWatch::CheckRun(const JobSpec& job, Trial& trial) {
+  const absl::StatusOr<RunJob> run = DecodeRunJob(job.payload);
+  const MeasureTask& task = *trial.request.task;
+  const std::string id = CandidateOf(task, trial.request.trace);
+  if (!run.ok() || run->candidates.size() != 1) return Fail("a job is of its trial", job.id);
+  const RunCandidate& candidate = run->candidates[0];
+  const std::string reference_id = ReferenceOf(task);
+  const bool may_lack = reference_id.empty() || failed_references_.contains(reference_id);
+  const bool lacks = candidate.reference_artifact_sha256.empty();
+  if (candidate.candidate_id != id || candidate.seed != task.input_seed ||
+      candidate.incumbent_ns != trial.request.incumbent_ns ||
+      job.device_key != task.target.DeviceKey() || (lacks && !may_lack) ||
+      (!lacks && candidate.reference_artifact_sha256 != Sha256Bytes(ArtifactOf(reference_id)))) {
+    Fail("a job is of its trial", job.id);
+  }
+  if (candidates_.try_emplace(job.id, id).first->second != id) {
+    Fail("a job's id is of one job for ever", job.id);
+  }
+  for (const auto& [artifact, count] : std::exchange(trial.builds_needed, {})) {
+    if (build_counts_[artifact] < count)
+      Fail("what the store has forgotten is built again", job.id);
+  }
+}
+
+void StudyWatch::NoteResult(const ResultEntry& result) {
+  open_builds_.erase(result.job_id);
+  const auto trial = trials_.find(TrialOf(result.job_id));
+  if (const auto* failure = std::get_if<Failure>(&result.outcome); trial != trials_.end()) {
+    trial->second.verdict =
+        failure == nullptr ? std::nullopt : std::optional<FailureKind>(failure->kind);
+  }
+  if (IsReferenceBuild(result.job_id)) {
+    const auto* payload = std::get_if<std::string>(&result.outcome);
+    const absl::StatusOr<BuildResult> built =
+        payload == nullptr ? absl::InvalidArgumentError("none") : DecodeBuildResult(*payload);
+    const std::string& id = candidates_[result.job_id];
+    if (!built.ok() || built->candidate_id != id) failed_references_.insert(id);
+    return;
+  }
+  const auto* missing = std::get_if<ArtifactMissing>(&result.outcome);
+  if (missing == nullptr || trial == trials_.end()) return;
+  if (++trial->second.missing_count > kArtifactLossesMax) {
+    trial->second.verdict = FailureKind::kParked;
+    return;
+  }
+  for (const std::string& artifact : missing->sha256) {
+    const bool is_under_way =
+        std::any_of(open_builds_.begin(), open_builds_.end(),
+                    [&](const auto& build) { return build.second == artifact; });
+    trial->second.builds_needed[artifact] = build_counts_[artifact] + (is_under_way ? 0 : 1);
+  }
+}
+
+// ---- Records ----
 
 void StudyWatch::NoteRecord(const MeasurementEntry& entry) {
   const std::string id = entry.candidate.Id();

@@ -1,10 +1,11 @@
-// What a study owes to its records and to the farm, as seen between its session and its measurer.
-// One watch for all processes of a study.
+// What a study owes to its records and to the farm, as seen between its session and its measurer,
+// and between the measurer and the client. One watch for all processes of a study.
 #ifndef TESTS_SIM_STUDY_WATCH_H_
 #define TESTS_SIM_STUDY_WATCH_H_
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "proto/record.h"
 #include "tests/sim/verdict.h"
+#include "tracker/tracker_types.h"
 #include "tuner/measure/measurer.h"
 #include "tuner/study/study_types.h"
 
@@ -52,6 +54,12 @@ class StudyWatch : public Measurer {
   bool IsRecorded(const std::string& trial_id) const { return recorded_.contains(trial_id); }
   // The session has dealt with all that Collect gave.
   void CheckTaken(const StudyProgress& progress);
+  // The measurer wants a job done.
+  void CheckJob(const JobSpec& job, bool resubmission);
+  // The measurer has got its result.
+  void NoteResult(const ResultEntry& result);
+  // The farm has given no result of some trial for so long that others were begun without.
+  bool has_given_up() const { return has_given_up_; }
 
  private:
   struct Attempt {
@@ -62,10 +70,14 @@ class StudyWatch : public Measurer {
   };
   struct Trial {
     MeasureRequest request;
-    int life = 0;               // That submitted it last.
-    bool open = false;          // It has a result to come.
-    int loss_count = 0;         // Results that say nothing of the candidate, in this life.
-    bool was_given_up = false;  // In any life: so many of them in a row.
+    int life = 0;                        // That submitted it last.
+    bool open = false;                   // It has a result to come.
+    int loss_count = 0;                  // Results that say nothing of the candidate, in this life.
+    bool was_given_up = false;           // In any life: so many of them in a row.
+    int missing_count = 0;               // Runs that missed an artifact, since it was submitted.
+    std::optional<FailureKind> verdict;  // Of the farm, on its last job.
+    // Of artifacts that its last run missed: how many builds there must be before the next one.
+    std::map<std::string, int> builds_needed;
     std::vector<Attempt> attempts;
   };
 
@@ -75,8 +87,11 @@ class StudyWatch : public Measurer {
   void CheckFirst(const std::vector<MeasureRequest>& requests);
   void CheckProgress(const StudyProgress& progress);
   void CheckPauses(const StudyProgress& progress);
+  void CheckBuild(const JobSpec& job, const Trial* trial);
+  void CheckRun(const JobSpec& job, Trial& trial);
   int OpenCount() const;
   static bool IsImpossible(const Attempt& attempt);
+  static std::string ReferenceOf(const MeasureTask& task);  // Its candidate; empty: none.
 
   Verdict* const verdict_;
   const StudyWatchOptions options_;
@@ -87,10 +102,15 @@ class StudyWatch : public Measurer {
   std::vector<std::string> handed_out_;  // Trials, since CheckTaken.
   std::set<std::string> paused_;         // Workers, until this life ends.
   bool has_lies_ = false;
-  std::set<std::string> recorded_;          // Trials.
-  std::vector<std::string> unconfirmed_;    // Trials recorded as best, since CheckTaken.
-  int64_t recorded_count_ = 0;              // Without references.
-  std::map<std::string, int64_t> best_ns_;  // By workload, of the records so far.
+  bool has_given_up_ = false;
+  std::map<std::string, std::string> candidates_;   // By job id, of all lives.
+  std::map<std::string, std::string> open_builds_;  // By job id: the artifact.
+  std::map<std::string, int> build_counts_;         // By artifact.
+  std::set<std::string> failed_references_;         // Candidates.
+  std::set<std::string> recorded_;                  // Trials.
+  std::vector<std::string> unconfirmed_;            // Trials recorded as best, since CheckTaken.
+  int64_t recorded_count_ = 0;                      // Without references.
+  std::map<std::string, int64_t> best_ns_;          // By workload, of the records so far.
 };
 
 }  // namespace burnish::sim
