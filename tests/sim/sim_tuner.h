@@ -65,6 +65,7 @@ struct StudyTunerOptions {
   int task_count = 1;
   bool deterministic = false;
   bool confirms = false;  // What looks best is measured once more.
+  absl::Duration cancelled_at = absl::InfiniteDuration();
 };
 
 // Runs a study: the real loop, measurer and storage over stores in memory.

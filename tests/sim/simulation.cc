@@ -209,10 +209,13 @@ void Simulation::MakeTuner(int index, Bug bug) {
   } else {
     TunerWorld same_truth = world;
     same_truth.seed = seed_;
-    tuner = MakeStudyTuner(same_truth, {.trial_count = static_cast<int>(rng_.Between(4, 16)),
-                                        .task_count = static_cast<int>(rng_.Between(1, 2)),
-                                        .deterministic = rng_.Below(3) == 0,
-                                        .confirms = rng_.Below(2) == 0});
+    tuner = MakeStudyTuner(
+        same_truth, {.trial_count = static_cast<int>(rng_.Between(4, 16)),
+                     .task_count = static_cast<int>(rng_.Between(1, 2)),
+                     .deterministic = rng_.Below(3) == 0,
+                     .confirms = rng_.Below(2) == 0,
+                     .cancelled_at = rng_.Below(8) == 0 ? absl::Milliseconds(rng_.Between(1, 9000))
+                                                        : absl::InfiniteDuration()});
   }
   tuner->Start();
   tuners_.push_back(std::move(tuner));

@@ -7,9 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/rng.h"
+#include "base/status_macros.h"
 #include "db/memory/memory_record_store.h"
 #include "db/memory/memory_study_store.h"
 #include "proto/record.h"
+#include "tests/sim/ideal_study.h"
 #include "tests/sim/sim_client.h"
 #include "tests/sim/sim_tuner.h"
 #include "tests/sim/sim_worker.h"
@@ -28,6 +30,8 @@ namespace {
 // As StudyRunner's loop: how late it looks up without results.
 constexpr absl::Duration kLookUp = absl::Seconds(1);
 constexpr int kInFlightMax = 6;
+// As StudyRunner: for how long results of what is cancelled are awaited.
+constexpr absl::Duration kCancelTimeout = absl::Seconds(10);
 // How many writes a dying tuner still makes, at most: about two rounds.
 constexpr double kLastWritesMax = 12;
 
@@ -42,7 +46,8 @@ class StudyTuner : public SimTuner {
   void SetDiskSlow(bool slow) override { is_slow_ = slow; }
   void StepClock(absl::Duration by) override { clock_.StepWall(by); }
   bool IsDone() const override {
-    return is_parked_ || (is_done_ && process_ != nullptr && process_->client.IsQuiet());
+    return is_parked_ || is_cancelled_ ||
+           (is_done_ && process_ != nullptr && process_->client.IsQuiet());
   }
   void CheckEnd() override;
   std::string Describe() const override {
@@ -78,7 +83,9 @@ class StudyTuner : public SimTuner {
   }
   void StepSoon();
   void Step();
+  absl::Status Cancel();
   void ScanRecords();
+  void CheckIdeal();
   absl::Status TryStep();
   void End(absl::Duration pause);
   bool IsSafe(const std::string& job_id);
@@ -100,6 +107,8 @@ class StudyTuner : public SimTuner {
   bool step_is_due_ = false;
   bool is_done_ = false;
   bool is_parked_ = false;  // Its process is gone; what is open kills whoever tries it.
+  bool is_to_be_cancelled_ = false;
+  bool is_cancelled_ = false;  // Its process is gone.
   int64_t scanned_row_ = 0;
   std::unique_ptr<Process> process_;
 };
@@ -126,6 +135,8 @@ StudyTuner::StudyTuner(const TunerWorld& world, const StudyTunerOptions& options
   NewStudy study = study_.New();
   study.id = world_.id;
   CHECK_OK(CreateStudy(studies_, study));
+  if (options.cancelled_at == absl::InfiniteDuration()) return;
+  world.loop->At(options.cancelled_at, [this] { is_to_be_cancelled_ = !is_done_; });
 }
 
 StudyTuner::Process::Process(StudyTuner* tuner, int64_t life)
@@ -164,7 +175,7 @@ StudyTuner::Process::Process(StudyTuner* tuner, int64_t life)
 }
 
 void StudyTuner::Start() {
-  if (process_ != nullptr) return;
+  if (process_ != nullptr || is_cancelled_) return;
   ++life_;
   step_is_due_ = false;
   is_done_ = is_parked_ = false;  // As far as this process knows.
@@ -204,7 +215,7 @@ void StudyTuner::StepSoon() {
 void StudyTuner::Step() {
   step_is_due_ = false;
   const absl::Status status = is_done_ ? absl::OkStatus() : TryStep();
-  if (is_parked_) return End(absl::InfiniteDuration());
+  if (is_parked_ || is_cancelled_) return End(absl::InfiniteDuration());
   if (process_->crash.dead) return End(absl::Milliseconds(rng_.Between(100, 5000)));
   if (!status.ok()) {
     // A parked one has said how it ended.
@@ -230,6 +241,7 @@ absl::Status StudyTuner::TryStep() {
     if (const auto reason = session.Start(); !reason.ok()) return reason.status();
   }
   while (true) {
+    if (is_to_be_cancelled_) return Cancel();
     const absl::StatusOr<StopReason> reason = session.Fill();
     if (!reason.ok()) return reason.status();
     if (session.open_count() == 0) {
@@ -258,6 +270,13 @@ absl::Status StudyTuner::TryStep() {
   }
 }
 
+absl::Status StudyTuner::Cancel() {
+  RETURN_IF_ERROR(process_->session.CancelOpen(kCancelTimeout));
+  RETURN_IF_ERROR(process_->session.Finish(StopReason::kCancelled).status());
+  is_cancelled_ = true;
+  return absl::OkStatus();
+}
+
 void StudyTuner::ScanRecords() {
   while (true) {
     const absl::StatusOr<EntryPage> page =
@@ -271,6 +290,8 @@ void StudyTuner::ScanRecords() {
 bool StudyTuner::IsSafe(const std::string& job_id) {
   // Of a process alone: the reference's builds, of which nothing is stored.
   if (job_id.rfind("ref/", 0) == 0) return true;
+  // What was dropped nobody will ask for.
+  if (is_to_be_cancelled_) return true;
   ScanRecords();
   return watch_.IsRecorded(job_id.substr(0, job_id.rfind('#')));
 }
@@ -316,15 +337,47 @@ void StudyTuner::CheckEnd() {
   const int64_t count = records_.CountTrials(world_.id)->trial_count;
   const auto open = CountOpen();
   const int64_t open_count = open.ok() ? open->first : 0;
-  if (count + open_count != options_.trial_count || (open_count > 0 && !is_parked_)) {
+  const bool is_spent =
+      is_cancelled_ ? open_count == 0 && count <= options_.trial_count
+                    : count + open_count == options_.trial_count && (open_count == 0 || is_parked_);
+  if (!is_spent) {
     verdict.Fail("a study spends its budget exactly",
                  absl::StrCat(world_.id, ": ", count, " and ", open_count, " parked of ",
                               options_.trial_count));
   }
-  if (const absl::Status status = CheckReplay(options); !status.ok()) {
-    verdict.Fail("a study replays", absl::StrCat(world_.id, ": ", status.message()));
+  // What was dropped has left no trace to compare with.
+  const absl::Status replayed = is_cancelled_ ? absl::OkStatus() : CheckReplay(options);
+  if (!replayed.ok()) {
+    verdict.Fail("a study replays", absl::StrCat(world_.id, ": ", replayed.message()));
   }
-  ScanRecords();
+  const StudyState state = studies_.Get(world_.id)->study.state;
+  if (is_cancelled_ != (state == StudyState::kCancelled)) {
+    verdict.Fail("a study's state says how it ended", world_.id);
+  }
+  bool is_true =
+      !is_cancelled_ && !watch_.has_given_up();  // Nothing but the candidates has had a say.
+  int64_t row = 0;
+  while (true) {
+    const absl::StatusOr<EntryPage> page =
+        records_.ScanEntries({.study_id = world_.id, .after_row_id = row});
+    if (!page.ok() || page->entries.empty()) break;
+    for (const MeasurementEntry& entry : page->entries) {
+      const Failure* failure = entry.measurement.failure();
+      is_true &= failure == nullptr || failure->kind == FailureKind::kWrongResult;
+    }
+    row = page->last_row_id;
+  }
+  if (is_true && options_.deterministic) CheckIdeal();
+}
+
+void StudyTuner::CheckIdeal() {
+  const absl::StatusOr<StudyCourse> ideal = CourseOnIdealFarm(
+      study_, {.study_id = world_.id, .seed = world_.seed, .in_flight_max = kInFlightMax});
+  const absl::StatusOr<StudyCourse> mine = CourseOf(records_, studies_, world_.id);
+  if (!ideal.ok() || !mine.ok() || *mine != *ideal) {
+    world_.verdict->Fail("a deterministic study tries the same whatever the farm does",
+                         absl::StrCat(world_.id, ": ", ideal.status().ToString()));
+  }
 }
 
 }  // namespace
