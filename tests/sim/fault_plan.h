@@ -13,16 +13,20 @@ namespace burnish::sim {
 
 enum class FaultKind {
   kKillTracker,      // And starts it again after `duration`, with nothing of what it knew.
+  kFlappingTracker,  // Dies and starts again every second or so.
   kKillWorker,       // Likewise; `level` > 0.5: its host goes with it, so that no call breaks.
   kKillTuner,        // Likewise; `level`: at which of its next writes it dies.
+  kFlappingTuner,    // Dies at one of its next writes and starts again, again and again.
   kTwinWorker,       // A second process under the worker's id, and a third if `level` > 0.5; the
                      // first lives on.
-  kStopWorker,       // SIGSTOP: does nothing for `duration`, then goes on where it was.
+  kStopWorker,       // SIGSTOP: does nothing for `duration`, then goes on where it was; `level` >
+                     // 0.5: goes on for a moment now and then.
   kLeave,            // The worker wants to go, and comes back after `duration`.
   kDrain,            // An operator drains the worker for `duration`.
   kPartition,        // Between node and tracker, both ways, for `duration`.
   kPartitionToNode,  // What the tracker sends to the node is lost.
   kPartitionFrom,    // What the node sends to the tracker is lost.
+  kFlappingLink,     // The worker's connection breaks every second or so, and comes back.
   kLoss,             // Of a share `level` of all messages of the node.
   kRepeat,           // Likewise: requests come twice, the second one late.
   kDelay,            // Likewise: messages take up to twelve seconds and overtake each other.
@@ -41,13 +45,16 @@ enum class FaultKind {
   kDiskSlow,         // The tuner's stores take seconds.
   kForgetArtifacts,  // The content store has lost everything.
 };
-inline constexpr int kFaultKindCount = 26;
+inline constexpr int kFaultKindCount = 29;
+
+inline constexpr int kEverybody = -1;
 
 struct Fault {
   FaultKind kind = FaultKind::kKillTracker;
   absl::Duration at = absl::ZeroDuration();  // Since the start.
   absl::Duration duration = absl::ZeroDuration();
-  int node = 0;      // Of the workers or tuners, by kind of fault; of the network's: workers first.
+  // Of the workers or tuners, by kind of fault; of the network's: workers first, or kEverybody.
+  int node = 0;
   double level = 0;  // In [0, 1].
 
   std::string Text() const;

@@ -21,6 +21,7 @@ constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 constexpr size_t kCallsMax = 4;
 constexpr char kLie[] = "lie";
 constexpr int kLiesPerReport = 4;
+constexpr size_t kLastingLiesMax = 24;
 constexpr uint64_t kLeasesLiedOf = 6;  // The last ones: the others are over.
 
 // As ArtifactClient: for how long a build's bytes are offered, and how often.
@@ -66,10 +67,12 @@ SimWorker::SimWorker(EventLoop* loop, Network* network, SimTracker* tracker, Ver
 void SimWorker::Start() {
   auto process = std::make_shared<Process>();
   process->incarnation = ++last_incarnation_;
-  process->agent = std::make_unique<SuspectAgent>(
-      AgentIdentity{
-          .worker_id = options_.id, .host = options_.id, .incarnation = process->incarnation},
-      options_.slots, options_.bug);
+  process->agent =
+      std::make_unique<SuspectAgent>(AgentIdentity{.worker_id = options_.id,
+                                                   .host = options_.id,
+                                                   .incarnation = process->incarnation,
+                                                   .calibration = options_.calibration},
+                                     options_.slots, options_.bug);
   process->slots.resize(options_.slots.size());
   processes_.push_back(process);
   In(process, absl::Milliseconds(rng_.Between(0, 100)), [this, process] { Pump(process); });
@@ -118,6 +121,17 @@ void SimWorker::Exit(const ProcessPtr& process) {
 
 void SimWorker::Stop(absl::Duration duration) {
   for (const ProcessPtr& process : processes_) process->stopped_until = loop_->now() + duration;
+}
+
+void SimWorker::BreakCalls() {
+  for (const ProcessPtr& process : processes_) {
+    tracker_->BreakWorkerCall(options_.id, process->incarnation);
+    for (const int64_t call : std::set<int64_t>(process->calls)) {
+      In(process, absl::ZeroDuration(), [this, process, call] {
+        CallEnded(process, call, 0, absl::UnavailableError("the connection broke"));
+      });
+    }
+  }
 }
 
 void SimWorker::Leave() {
@@ -182,6 +196,7 @@ void SimWorker::BeginCall(const ProcessPtr& process) {
   process->last_sequence = report.sequence;
   process->has_news = false;
   CheckHeld(process, report);
+  if (lying_share_ > 0) RepeatLies(report);
   // Several at once: most are of jobs that have a result by now.
   for (int i = 0; i < kLiesPerReport; ++i) {
     if (lying_share_ > 0 && rng_.Uniform() < lying_share_) LieIn(report);
@@ -208,7 +223,7 @@ void SimWorker::CheckReport(const ProcessPtr& process, const WorkerReport& repor
   if (report.worker_id != options_.id || report.host != options_.id ||
       report.incarnation != process->incarnation || report.epoch != process->epoch ||
       report.sequence <= process->last_sequence || report.leaving != process->leaving ||
-      report.slots.size() != process->slots.size()) {
+      report.slots.size() != process->slots.size() || report.calibration != options_.calibration) {
     verdict_->Fail("a report is of its worker as it is", options_.id);
     return;
   }
@@ -277,11 +292,12 @@ void SimWorker::LieIn(WorkerReport& report) {
   auto [worker, lease] = begun[begun.size() - 1 - age];
   if (worker == options_.id) return;  // What it says of its own leases: Lie.
   if (rng_.Below(3) == 0) lease.epoch += rng_.Between(1000, 100'000);
-  if (rng_.Below(4) == 0)
+  if (rng_.Below(3) == 0)
     lease.job_id = absl::StrCat("tuner", rng_.Below(3), "/job", rng_.Below(40));
   // What it first said of a lease stands for the tracker, so that it does not contradict itself.
   if (!lied_of_.insert({lease.job_id, lease.epoch}).second) return;
-  SlotReport& slot = report.slots[rng_.Below(report.slots.size())];
+  const size_t index = rng_.Below(report.slots.size());
+  SlotReport& slot = report.slots[index];
   if (slot.results.size() >= WorkerReport::kHeldResultsMax) return;
   HeldResult& result = slot.results.emplace_back();
   result.lease = std::move(lease);
@@ -297,6 +313,19 @@ void SimWorker::LieIn(WorkerReport& report) {
       break;  // The tracker has it, it says.
     default:
       result.outcome = std::string(kLie);
+  }
+  if (lasting_lies_.size() < kLastingLiesMax && rng_.Below(2) == 0) {
+    lasting_lies_.emplace_back(index, result);
+  }
+}
+
+void SimWorker::RepeatLies(WorkerReport& report) {
+  for (const auto& [index, result] : lasting_lies_) {
+    std::vector<HeldResult>& results = report.slots[index].results;
+    const bool has_it = std::any_of(results.begin(), results.end(), [&](const HeldResult& held) {
+      return held.lease.job_id == result.lease.job_id;
+    });
+    if (!has_it && report.slots[index].executing != result.lease) results.push_back(result);
   }
 }
 
@@ -422,7 +451,8 @@ void SimWorker::Begin(const ProcessPtr& process, int slot_index, const JobSpec& 
     process->agent->SetWaiting(slot_index, true);
   }
   const int64_t number = ++slot.number;
-  int64_t duration_ms = rng_.Between(0, 9) == 0 ? rng_.Between(500, 6000) : rng_.Between(0, 400);
+  int64_t duration_ms =
+      rng_.Uniform() < world_->long_share ? rng_.Between(500, 6000) : rng_.Between(0, 400);
   if (is_slow_) duration_ms = rng_.Between(1000, 60000);
   if (is_hanging_) return;
   In(process, absl::Milliseconds(duration_ms), [this, process, slot_index, number] {
@@ -459,7 +489,8 @@ void SimWorker::End(const ProcessPtr& process, int slot_index) {
 
 absl::StatusOr<JobOutcome> SimWorker::Execute(const Process& process, const JobSpec& job,
                                               const Lease& lease) {
-  if (sick_share_ > 0 && rng_.Uniform() < sick_share_) {
+  const double fault_share = std::max(sick_share_, world_->fault_share);
+  if (fault_share > 0 && rng_.Uniform() < fault_share) {
     return WorkerFault{.message = "it is sick", .refused = rng_.Below(4) == 0};
   }
   if (lying_share_ > 0 && rng_.Uniform() < lying_share_) return Lie(process, job, lease);

@@ -23,6 +23,8 @@ namespace burnish::sim {
 // What the executors of all workers have in common.
 struct ExecutorWorld {
   uint64_t seed = 0;
+  double long_share = 0.1;  // Of executions that take seconds.
+  double fault_share = 0;   // Of those that end with a worker's fault, wherever they are.
   std::set<std::pair<std::string, int64_t>> begun = {};            // Leases, in any process.
   std::vector<std::pair<std::string, Lease>> begun_in_order = {};  // And by whom; oldest first.
   int64_t execution_count = 0;
@@ -47,6 +49,7 @@ class SimWorker {
     std::string id = "";
     int node = 0;
     std::vector<SlotInfo> slots = {};
+    std::optional<CalibrationRow> calibration = std::nullopt;
     Bug bug = Bug::kNone;
   };
 
@@ -61,6 +64,8 @@ class SimWorker {
     if (!HasProcess()) Start();
   }
   void Stop(absl::Duration duration);
+  // The connection goes, and the processes live on: both sides see their calls break.
+  void BreakCalls();
   void Leave();
   bool HasProcess() const;
   bool IsEmpty() const;
@@ -123,8 +128,9 @@ class SimWorker {
   void Begin(const ProcessPtr& process, int slot, const JobSpec& job, const Lease& lease);
   void End(const ProcessPtr& process, int slot);
   void Exit(const ProcessPtr& process);
-  // Adds results of leases that it does not have.
+  // Adds results of leases that it does not have, and goes on with some of them.
   void LieIn(WorkerReport& report);
+  void RepeatLies(WorkerReport& report);
   // Offers bytes under a lease that it need not have.
   void OfferLies(const Process& process);
   absl::StatusOr<JobOutcome> Execute(const Process& process, const JobSpec& job,
@@ -150,7 +156,8 @@ class SimWorker {
   bool is_hanging_ = false;
   double lying_share_ = 0;
   bool is_waiting_ = false;
-  std::set<std::pair<std::string, int64_t>> lied_of_;  // Leases.
+  std::set<std::pair<std::string, int64_t>> lied_of_;        // Leases.
+  std::vector<std::pair<size_t, HeldResult>> lasting_lies_;  // By slot.
 };
 
 }  // namespace burnish::sim

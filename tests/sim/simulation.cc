@@ -19,8 +19,9 @@ namespace burnish::sim {
 namespace {
 
 // After the last fault everything has to end within this: three losses of a job that hangs until
-// its time limit of 60 s (a run of tracker_measurer), and as long again for what waits behind it.
-constexpr absl::Duration kProgressBound = absl::Seconds(400);
+// its time limit of 60 s (a run of tracker_measurer), as long again for what waits behind it, and
+// two hundred jobs that take seconds each, one after the other.
+constexpr absl::Duration kProgressBound = absl::Seconds(1000);
 
 // Whom the seed brings together.
 struct Cast {
@@ -31,6 +32,8 @@ struct Cast {
   bool has_labels = false;
   TrackerOptions tracker = {};
   int64_t artifact_bytes_max = 64 << 10;
+  double long_share = ExecutorWorld().long_share;
+  double fault_share = 0;
   ClientLimits client = {};
 
   int tuner_count() const { return job_tuner_count + study_tuner_count; }
@@ -51,6 +54,14 @@ void ChooseTimes(Rng& rng, TrackerOptions& options) {
   now_and_then(4, options.recovery_period);
 }
 
+// How much it takes to give a job up.
+void ChooseLosses(Rng& rng, TrackerOptions& options) {
+  if (rng.Below(3) == 0) options.losses_max = static_cast<int>(rng.Between(1, 2));
+  if (rng.Below(4) == 0) options.refusals_max = static_cast<int>(rng.Between(1, 3));
+  if (rng.Below(3) == 0) options.deaths_max = rng.Below(2) == 0 ? 1 : 3;
+  if (rng.Below(4) == 0) options.interruptions_max = static_cast<int>(rng.Between(1, 4));
+}
+
 // Likewise so low that it is met.
 void ChooseLimits(Rng& rng, Cast& cast) {
   TrackerOptions& options = cast.tracker;
@@ -66,6 +77,7 @@ void ChooseLimits(Rng& rng, Cast& cast) {
   }
   // One place less than those need who mean no good.
   options.tuners_max = cast.tuner_count() + Rogue::kTunerCount - 1;
+  if (rng.Below(2) == 0) options.share_tuners_min = rng.Between(1, 2);
   options.workers_max = cast.worker_count + (rng.Below(2) == 0 ? 0 : 1);
   // A study keeps the results of its builds until it has its runs'.
   if (cast.study_tuner_count > 0) return;
@@ -104,7 +116,11 @@ Cast CastOf(uint64_t seed) {
   // own: a trial's build job stays until its run job has a result.
   cast.tracker.jobs_max = rng.Below(3) == 0 ? rng.Between(8, 56) : 1000;
   cast.has_labels = rng.Below(3) == 0;
+  // What goes wrong then meets jobs that are executed.
+  if (rng.Below(4) == 0) cast.long_share = 0.6;
+  if (rng.Below(5) == 0) cast.fault_share = 0.01 * static_cast<double>(rng.Between(2, 15));
   ChooseTimes(rng, cast.tracker);
+  ChooseLosses(rng, cast.tracker);
   ChooseLimits(rng, cast);
   return cast;
 }
@@ -122,6 +138,10 @@ class Simulation {
   void ApplyToWorker(const Fault& fault, SimWorker& worker);
   void ApplyToTuner(const Fault& fault, SimTuner& tuner);
   void Flap(SimWorker& worker, absl::Time end);
+  void Stutter(SimWorker& worker, absl::Time end);
+  void FlapTuner(SimTuner& tuner, absl::Time end);
+  void FlapTracker(absl::Time end);
+  void FlapLink(int node, absl::Time end);
   // Undoes it when its time is up.
   void After(const Fault& fault, std::function<void()> undo) {
     loop_.At(fault.duration, std::move(undo));
@@ -152,7 +172,7 @@ Simulation::Simulation(uint64_t seed, const std::vector<Fault>& plan, Bug bug)
       model_(&verdict_, cast_.one_priority),
       network_(&loop_, seed, cast_.worker_count + cast_.tuner_count()),
       tracker_(&loop_, &verdict_, &model_, cast_.tracker, cast_.artifact_bytes_max, bug),
-      executors_{.seed = seed},
+      executors_{.seed = seed, .long_share = cast_.long_share, .fault_share = cast_.fault_share},
       rogue_(&loop_, &tracker_, &executors_),
       rng_(RngStream{.seed = seed, .purpose = "simulation"}) {
   tracker_.Start();
@@ -165,6 +185,7 @@ Simulation::Simulation(uint64_t seed, const std::vector<Fault>& plan, Bug bug)
 
 void Simulation::MakeWorker(int index, Bug bug) {
   SimWorker::Options options{.id = absl::StrCat("worker", index), .node = index, .bug = bug};
+  if (rng_.Below(2) == 0) options.calibration = {.machine = options.id, .threads = index + 1};
   // The first one can do everything, so that every job can be done.
   if (index == 0 || rng_.Below(2) == 0) options.slots.push_back({.kind = JobKind::kBuild});
   if (index == 0 || options.slots.empty() || rng_.Below(2) == 0) {
@@ -226,6 +247,14 @@ void Simulation::Apply(const Fault& fault) {
     case FaultKind::kKillTracker:
       tracker_.Kill();
       return After(fault, [this] { tracker_.Start(); });
+    case FaultKind::kFlappingTracker:
+      return FlapTracker(loop_.now() + fault.duration);
+    case FaultKind::kFlappingLink:
+      for (int node = 0; node < cast_.worker_count; ++node) {
+        if (fault.node != node && fault.node != kEverybody) continue;
+        FlapLink(node, loop_.now() + fault.duration);
+      }
+      return;
     case FaultKind::kForgetArtifacts:
       return tracker_.ForgetArtifacts();
     case FaultKind::kHastyTracker:
@@ -243,6 +272,7 @@ void Simulation::Apply(const Fault& fault) {
     case FaultKind::kDelay:
       return ApplyToNetwork(fault);
     case FaultKind::kKillTuner:
+    case FaultKind::kFlappingTuner:
     case FaultKind::kDiskFull:
     case FaultKind::kDiskSlow:
     case FaultKind::kClockStep:
@@ -253,7 +283,6 @@ void Simulation::Apply(const Fault& fault) {
 }
 
 void Simulation::ApplyToNetwork(const Fault& fault) {
-  LinkState& link = network_.link(fault.node);
   const int to_node =
       fault.kind == FaultKind::kPartition || fault.kind == FaultKind::kPartitionToNode;
   const int from_node =
@@ -261,12 +290,16 @@ void Simulation::ApplyToNetwork(const Fault& fault) {
   const double loss = fault.kind == FaultKind::kLoss ? fault.level * 0.5 : 0;
   const double repeat = fault.kind == FaultKind::kRepeat ? fault.level : 0;
   const double delay = fault.kind == FaultKind::kDelay ? fault.level : 0;
-  const auto add = [&link, to_node, from_node, loss, repeat, delay](int sign) {
-    link.cut_to_node += sign * to_node;
-    link.cut_from_node += sign * from_node;
-    link.loss += sign * loss;
-    link.repeat += sign * repeat;
-    link.delay += sign * delay;
+  const auto add = [this, fault, to_node, from_node, loss, repeat, delay](int sign) {
+    for (int node = 0; node < cast_.worker_count + cast_.tuner_count(); ++node) {
+      if (fault.node != node && fault.node != kEverybody) continue;
+      LinkState& link = network_.link(node);
+      link.cut_to_node += sign * to_node;
+      link.cut_from_node += sign * from_node;
+      link.loss += sign * loss;
+      link.repeat += sign * repeat;
+      link.delay += sign * delay;
+    }
   };
   add(1);
   After(fault, [add] { add(-1); });
@@ -285,7 +318,8 @@ void Simulation::ApplyToWorker(const Fault& fault, SimWorker& worker) {
       worker.set_waiting(true);
       return After(fault, [&worker] { worker.set_waiting(false); });
     case FaultKind::kStopWorker:
-      return worker.Stop(fault.duration);
+      return fault.level > 0.5 ? Stutter(worker, loop_.now() + fault.duration)
+                               : worker.Stop(fault.duration);
     case FaultKind::kLeave:
       worker.Leave();
       return After(fault, [&worker] {
@@ -325,11 +359,57 @@ void Simulation::Flap(SimWorker& worker, absl::Time end) {
   });
 }
 
+void Simulation::Stutter(SimWorker& worker, absl::Time end) {
+  // Longer than it takes to be called silent, as often as not.
+  const absl::Duration stop = absl::Milliseconds(rng_.Between(100, 5000));
+  worker.Stop(std::min(stop, end - loop_.now()));
+  loop_.At(stop + absl::Milliseconds(rng_.Between(1, 500)), [this, &worker, end] {
+    if (loop_.now() < end) Stutter(worker, end);
+  });
+}
+
+void Simulation::FlapTuner(SimTuner& tuner, absl::Time end) {
+  tuner.Kill(rng_.Uniform());
+  loop_.At(absl::Milliseconds(rng_.Between(1, 300)), [this, &tuner, end] {
+    tuner.Start();
+    loop_.At(absl::Milliseconds(rng_.Between(100, 2500)), [this, &tuner, end] {
+      if (loop_.now() < end) FlapTuner(tuner, end);
+    });
+  });
+}
+
+// Each life long enough for some calls, and some of them short.
+void Simulation::FlapTracker(absl::Time end) {
+  tracker_.Kill();
+  loop_.At(absl::Milliseconds(rng_.Between(1, 300)), [this, end] {
+    tracker_.Start();
+    loop_.At(absl::Milliseconds(rng_.Between(50, 2500)), [this, end] {
+      if (loop_.now() < end) FlapTracker(end);
+    });
+  });
+}
+
+void Simulation::FlapLink(int node, absl::Time end) {
+  LinkState& link = network_.link(node);
+  ++link.cut_to_node;
+  ++link.cut_from_node;
+  workers_[node]->BreakCalls();
+  loop_.At(absl::Milliseconds(rng_.Between(1, 1500)), [this, node, end, &link] {
+    --link.cut_to_node;
+    --link.cut_from_node;
+    loop_.At(absl::Milliseconds(rng_.Between(50, 2000)), [this, node, end] {
+      if (loop_.now() < end) FlapLink(node, end);
+    });
+  });
+}
+
 void Simulation::ApplyToTuner(const Fault& fault, SimTuner& tuner) {
   switch (fault.kind) {
     case FaultKind::kKillTuner:
       tuner.Kill(fault.level);
       return After(fault, [&tuner] { tuner.Start(); });
+    case FaultKind::kFlappingTuner:
+      return FlapTuner(tuner, loop_.now() + fault.duration);
     case FaultKind::kDiskFull:
       tuner.SetDiskFull(true);
       return After(fault, [&tuner] { tuner.SetDiskFull(false); });
