@@ -8,6 +8,7 @@
 #include "proto/build_job.h"
 #include "proto/run_job.h"
 #include "tests/sim/sim_worker.h"
+#include "tests/sim/tracker_model.h"
 
 namespace burnish::sim {
 namespace {
@@ -327,12 +328,15 @@ void StudyWatch::NoteRecord(const MeasurementEntry& entry) {
       absl::StrCat(entry.trial_id, ": ", failure == nullptr ? "times" : failure->message);
   int64_t possible_count = 0, impossible_count = 0;
   bool was_said = false;
+  int life = life_;  // That took it.
   for (const Attempt& attempt : trial.attempts) {
     if (attempt.is_refused) continue;
     (IsImpossible(attempt) ? impossible_count : possible_count) +=
         LatenciesOf(attempt.outcome) != nullptr;
-    was_said |= attempt.worker == entry.measurement.environment.worker &&
-                attempt.outcome == entry.measurement.outcome;
+    const bool is_said = attempt.worker == entry.measurement.environment.worker &&
+                         attempt.outcome == entry.measurement.outcome;
+    was_said |= is_said;
+    if (is_said) life = attempt.life;
   }
   // Against its worker's machine, and no word of the candidate: three impossible times, and nobody
   // else to ask (result_guard.cc).
@@ -359,6 +363,17 @@ void StudyWatch::NoteRecord(const MeasurementEntry& entry) {
       measurement.build.artifact_sha256 != Sha256Bytes(ArtifactOf(id)) ||
       measurement.numerics.kind != NumericsClass::kReassociated) {
     Fail("a record is what was measured", text);
+  }
+  // Attempts of one process of the study: the next one knows of none.
+  const auto is_witness = [&](const Attempt& attempt) {
+    return attempt.life == life && !attempt.is_refused && !IsImpossible(attempt) &&
+           LatenciesOf(attempt.outcome) != nullptr &&
+           TrackerModel::AddressOf(attempt.worker) != measurement.worker_address;
+  };
+  if (measurement.worker_address != TrackerModel::AddressOf(measurement.environment.worker) ||
+      measurement.unconfirmed ==
+          std::any_of(trial.attempts.begin(), trial.attempts.end(), is_witness)) {
+    Fail("a record says whether another address has confirmed it", text);
   }
   // What was better than all that the search can have been told of.
   const auto best = best_ns_.try_emplace(entry.candidate.workload.id, latency_ns);

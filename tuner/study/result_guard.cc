@@ -62,14 +62,14 @@ const Measurement& Slowest(const std::vector<const Measurement*>& measurements) 
                             });
 }
 
-// With what all attempts took, so that a study's times are those of its workers. Any attempt at
-// another address confirms it: no attempt that can be says more than the slowest, which is taken.
-Measurement Taken(Measurement taken, absl::Span<const Measurement> attempts) {
+// With what all attempts took, so that a study's times are those of its workers. `witnesses`: those
+// who have measured it and are believed. The slowest is taken, so that none of them says more.
+Measurement Taken(Measurement taken, absl::Span<const Measurement> attempts,
+                  absl::Span<const Measurement* const> witnesses) {
   taken.unconfirmed =
       taken.worker_address != kOwnAddress && taken.latencies() != nullptr &&
-      std::none_of(attempts.begin(), attempts.end(), [&taken](const Measurement& other) {
-        return other.latencies() != nullptr && AreApart(other, taken);
-      });
+      std::none_of(witnesses.begin(), witnesses.end(),
+                   [&taken](const Measurement* other) { return AreApart(*other, taken); });
   taken.effort = {};
   for (const Measurement& attempt : attempts) {
     taken.effort.check_ns += attempt.effort.check_ns;
@@ -102,15 +102,15 @@ bool AreConfirmed(const std::vector<const Measurement*>& attempts) {
 GuardAnswer JudgeAttempts(absl::Span<const Measurement> attempts, const GuardQuestion& question) {
   CHECK(!attempts.empty());
   GuardAnswer answer;
+  std::vector<const Measurement*> possible, impossible;
   const auto take = [&](const Measurement& measurement) {
-    answer.taken = Taken(measurement, attempts);
+    answer.taken = Taken(measurement, attempts, possible.empty() ? impossible : possible);
   };
   // Also where an earlier attempt went well: who crashes now and then crashes in somebody's model.
   if (attempts.back().latencies() == nullptr) {
     take(attempts.back());
     return answer;
   }
-  std::vector<const Measurement*> possible, impossible;
   for (const Measurement& attempt : attempts) {
     (IsImpossible(attempt, question) ? impossible : possible).push_back(&attempt);
   }

@@ -134,6 +134,8 @@ TEST(ResultGuardTest, TimeOfOneAddressAloneIsMarked) {
   EXPECT_TRUE(is_unconfirmed({At("a", "10.0.0.1", 4000), At("b", "10.0.0.1", 4100)}));
   EXPECT_FALSE(is_unconfirmed({At("a", "10.0.0.1", 4000), At("b", "10.0.0.2", 4100)}));
   EXPECT_FALSE(is_unconfirmed({At("a", "10.0.0.1", 4000), At("b", "10.0.0.2", 2000)}));
+  // What cannot be confirms nothing.
+  EXPECT_TRUE(is_unconfirmed({At("a", "10.0.0.1", 6000), At("b", "10.0.0.2", 40)}));
   // Possible for nobody but by two machines' word.
   EXPECT_FALSE(is_unconfirmed({At("a", "10.0.0.1", 700), At("b", "10.0.0.2", 700)}));
   // A failure is the candidate's, and nobody's time.
