@@ -99,6 +99,7 @@ void TrackerModel::Submitted(absl::Time now, const std::string& tuner,
 void TrackerModel::Collecting(absl::Time now, const CollectRequest& request) {
   tuners_[request.tuner_id] = now;
   const auto session = sessions_.find(request.tuner_id);
+  std::set<Worker*> sources;
   for (const std::string& id : request.acknowledged) {
     const auto job = jobs_.find(id);
     if (job == jobs_.end()) {
@@ -106,7 +107,7 @@ void TrackerModel::Collecting(absl::Time now, const CollectRequest& request) {
     } else if (job->second.tuner == request.tuner_id) {  // Else not its to give away.
       ++counted_.acknowledged;
       if (const auto worker = workers_.find(job->second.source); worker != workers_.end()) {
-        worker->second.may_discard_now = true;
+        sources.insert(&worker->second);
       }
       RememberAcknowledged(request.tuner_id, id);
       if (const auto said = acknowledged_.find(id); said != acknowledged_.end()) {
@@ -115,6 +116,8 @@ void TrackerModel::Collecting(absl::Time now, const CollectRequest& request) {
       jobs_.erase(job);
     }
   }
+  // Now, and not at the end of the event: of what others acknowledge without a job nobody is told.
+  for (Worker* worker : sources) worker->may_discard_now |= MayDiscardMany(*worker);
   if (session == sessions_.end() || session->second != request.session) return;
   for (const int64_t number : request.unwanted) {
     for (auto job = jobs_.begin(); job != jobs_.end(); ++job) {
@@ -123,6 +126,18 @@ void TrackerModel::Collecting(absl::Time now, const CollectRequest& request) {
       break;
     }
   }
+}
+
+bool TrackerModel::MayDiscardMany(const Worker& worker) const {
+  const auto patience = worker.leaving ? 1 : options_.hurried_discards;
+  return std::any_of(worker.slots.begin(), worker.slots.end(), [&](const Slot& slot) {
+    const auto is_needless = [this](const HeldResult& held) {
+      const std::string& id = held.lease.job_id;
+      return !jobs_.contains(id) && acknowledged_.contains(id);
+    };
+    const std::vector<HeldResult>& results = slot.last.results;
+    return std::count_if(results.begin(), results.end(), is_needless) >= patience;
+  });
 }
 
 void TrackerModel::RememberAcknowledged(const std::string& tuner, const std::string& job_id) {

@@ -186,7 +186,7 @@ class TrackerModel {
     std::vector<Slot> slots;
     std::set<std::string> stopping;  // Leases that it was told to stop, as text.
     int passed_over = 0;  // Jobs that went to others while it was idle and could have had them.
-    bool may_discard_now = false;  // A result whose job was acknowledged by this event.
+    bool may_discard_now = false;  // So many results that it is to be told, by this event.
   };
   // Of a priority, or a line, that has had jobs waiting all the time.
   struct Starved {
@@ -201,6 +201,7 @@ class TrackerModel {
     verdict_->Fail(promise, detail);
   }
   // As JobBook: the oldest are forgotten.
+  bool MayDiscardMany(const Worker& worker) const;
   void RememberAcknowledged(const std::string& tuner, const std::string& job_id);
   bool IsAcknowledgedBy(const std::string& tuner, const std::string& job_id) const {
     const auto found = acknowledged_.find(job_id);

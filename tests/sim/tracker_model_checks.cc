@@ -249,21 +249,15 @@ void TrackerModel::CheckListener(absl::Time now, const TrackerView& view,
     Fail("an order does not wait for a worker that listens",
          absl::StrCat(status.worker_id, ", of a drain"));
   }
-  const auto patience = worker.leaving ? 1 : options_.hurried_discards;
+  if (worker.may_discard_now) {
+    Fail("who holds many results, or goes, is told at once what it may throw away",
+         status.worker_id);
+  }
   for (size_t i = 0; i < status.slots.size() && i < worker.slots.size(); ++i) {
     const SlotStatus& slot = status.slots[i];
     const Slot& mine = worker.slots[i];
     if (slot.executing != mine.last.executing && !mine.last.cancelling) {
       Fail("an order does not wait for a worker that listens", status.worker_id);
-    }
-    const auto over = std::count_if(mine.last.results.begin(), mine.last.results.end(),
-                                    [&](const HeldResult& held) {
-                                      const std::string& id = held.lease.job_id;
-                                      return !jobs_.contains(id) && acknowledged_.contains(id);
-                                    });
-    if (worker.may_discard_now && over >= patience) {
-      Fail("who holds many results, or goes, is told at once what it may throw away",
-           absl::StrCat(status.worker_id, " with ", over));
     }
     for (const HeldResult& held : mine.last.results) {
       const auto job = jobs_.find(held.lease.job_id);
