@@ -98,23 +98,32 @@ absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerTypes>& layer
     const std::vector<Step> of_layer = StepsOf(l, known);
     steps.insert(steps.end(), of_layer.begin(), of_layer.end());
   }
-  const auto order = [](const Step& step) {
-    return std::tuple(-step.price, -step.error, step.layer, step.rank);
-  };
-  std::sort(steps.begin(), steps.end(),
-            [&](const Step& a, const Step& b) { return order(a) < order(b); });
   const auto after = [&](size_t count) {
     std::vector<DType> some = types;
     for (size_t i = 0; i < count; ++i) some[steps[i].layer] = steps[i].to;
     return some;
   };
-  // The fewest: what is known to be too few, and what is enough.
-  size_t few = 0, enough = steps.size();
-  while (enough - few > 1) {
-    const size_t middle = few + (enough - few) / 2;
-    ASSIGN_OR_RETURN(const double error, ask(after(middle), /*fast=*/false));
-    (error <= budget ? enough : few) = middle;
-  }
+  // The fewest of them in this order: what is known to be too few, and what is enough.
+  const auto fewest = [&]() -> absl::StatusOr<size_t> {
+    size_t few = 0, enough = steps.size();
+    while (enough - few > 1) {
+      const size_t middle = few + (enough - few) / 2;
+      ASSIGN_OR_RETURN(const double error, ask(after(middle), /*fast=*/false));
+      (error <= budget ? enough : few) = middle;
+    }
+    return enough;
+  };
+  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+    return std::tuple(-a.price, -a.error, a.layer, a.rank) <
+           std::tuple(-b.price, -b.error, b.layer, b.rank);
+  });
+  ASSIGN_OR_RETURN(size_t enough, fewest());
+  if (enough < steps.size()) return after(enough);
+  // The layer that gains most would go last, and its own error is too much. So it goes first.
+  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+    return std::tuple(-a.error, a.layer, a.rank) < std::tuple(-b.error, b.layer, b.rank);
+  });
+  ASSIGN_OR_RETURN(enough, fewest());
   return after(enough);
 }
 

@@ -27,9 +27,10 @@ using LayerTypes = std::vector<TypeGain>;
 // Stores layers in types with less error, at last in f32, those steps first that take away most
 // error per nanosecond, as few as bring the error of all within `budget`. Errors of different
 // layers are independent and of either sign, so their squares add up (select.h), and the square is
-// what is bought with time. `progress(done, total)`: of the questions asked. Asks once a layer and
-// type, and as often as halving the number of steps takes. All f32 where nothing less is within the
-// budget. Errors: those of `error_of`.
+// what is bought with time. Where all would be in f32 that way, those steps go first that take away
+// most error, whatever they cost; all f32 where that is not enough either. `progress(done, total)`:
+// of the questions asked. Asks once a layer and type, and as often as halving the number of steps
+// takes, once or twice. Errors: those of `error_of`.
 absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerTypes>& layers, double budget,
                                             const ErrorOfTypes& error_of,
                                             const std::function<void(int, int)>& progress);

@@ -63,6 +63,13 @@ TEST(PrecisionPlanTest, WhatGainsNothingGoesBeforeWhatGains) {
               IsOkAndHolds(ElementsAre(kBf16, kF32)));
 }
 
+// The only layer that gains, whose error alone is above the budget, would stay until all are gone.
+TEST(PrecisionPlanTest, WhatGainsMostGoesBeforeAllOthersHaveTo) {
+  Layers layers{{1e-3, 3e-3, 1e-3, 1e-3}};
+  EXPECT_THAT(TakeBack(Narrow({0, 100, 0, 0}), 2e-3, layers.ErrorOf(), nullptr),
+              IsOkAndHolds(ElementsAre(kBf16, kF32, kBf16, kBf16)));
+}
+
 // Of layers whose times nobody knows, the one that costs most goes first.
 TEST(PrecisionPlanTest, WithoutTimesTheErrorDecides) {
   Layers layers{{1e-2, 2e-2, 1e-3}};
