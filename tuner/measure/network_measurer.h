@@ -27,12 +27,17 @@ struct NetworkRequest {
   absl::Duration timeout = absl::ZeroDuration();  // Of the process that runs it; > 0.
 };
 
+// Before any model ran: it does not run, or its outputs are wrong.
+inline bool FailedAlone(const Measurement& measurement) {
+  return measurement.failure() != nullptr && measurement.environment.mode == MeasureMode::kIsolated;
+}
+
 struct NetworkResult {
   // One per candidate: latencies as ModelOrder says, or a failure. Candidate id and method version
   // are set.
   std::vector<Measurement> measurements = {};
-  // False: no model ran. The failures are of candidates that could not be built, or that failed
-  // alone (MeasureMode::kIsolated: they do not run, or their outputs are wrong).
+  // False: no model ran. The failures are of candidates that could not be built, or that
+  // FailedAlone.
   bool has_run = false;
 };
 

@@ -24,11 +24,6 @@ std::string IdOf(const NetworkCandidate& candidate) {
   return CandidateIdOf(*candidate.task, candidate.trace);
 }
 
-// Before the network ran.
-bool FailedAlone(const Measurement& measurement) {
-  return measurement.failure() != nullptr && measurement.environment.mode == MeasureMode::kIsolated;
-}
-
 // The tracker's own failure, a worker's fault, or a result that is none.
 absl::Status NoResult(const JobOutcome& outcome) {
   if (const Failure* failure = std::get_if<Failure>(&outcome)) {

@@ -292,10 +292,8 @@ absl::Status StudyRefiner::RecordFailuresAlone(const NetworkRequest& request,
   std::string names;
   for (size_t i = 0; i < result.measurements.size(); ++i) {
     const Measurement& measurement = result.measurements[i];
+    if (!FailedAlone(measurement)) continue;
     const Failure* failure = measurement.failure();
-    const bool is_alone =
-        failure != nullptr && measurement.environment.mode == MeasureMode::kIsolated;
-    if (!is_alone) continue;
     const auto task = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& known) {
       return known.measure_task == request.candidates[i].task;
     });
