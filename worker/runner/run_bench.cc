@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -89,10 +90,13 @@ Failure RunError(absl::string_view message) {
   return {.kind = FailureKind::kRunError, .message = std::string(message)};
 }
 
-// Of code, and of the question that it has answered rightly.
-std::string KeyOf(absl::string_view artifact_id, absl::string_view contract,
-                  absl::string_view workload, uint64_t seed) {
-  return Sha256Hex(absl::StrCat(artifact_id, "/", contract, "/", seed, "/", workload));
+// Of code, and of the question that it has answered rightly: within a wider bound is another one.
+// `request`: of a candidate alone, or a kernel of a network.
+template <typename Request>
+std::string KeyOf(const Request& request) {
+  return Sha256Hex(absl::StrCat(request.artifact_id, "/", request.contract, "/", request.seed, "/",
+                                absl::Hex(std::bit_cast<uint64_t>(request.bound)), "/",
+                                request.workload));
 }
 
 // What the checker's answer means for whose outputs it has seen; nullopt: they are right.
@@ -213,7 +217,7 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetwork(const NetworkBenchReques
 absl::StatusOr<std::optional<Failure>> RunBench::CheckAlone(const NetworkBenchRequest& request,
                                                             size_t index, const KernelSpec& spec) {
   const NetworkBenchRequest::Kernel& kernel = request.kernels[index];
-  const std::string key = KeyOf(kernel.artifact_id, kernel.contract, kernel.workload, kernel.seed);
+  const std::string key = KeyOf(kernel);
   if (found_right_.contains(key)) return std::nullopt;
   const RunnerRequest alone{.candidate = spec,
                             .seed = kernel.seed,
@@ -288,7 +292,7 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
   // In this order: nothing is timed that is not right. A wrong candidate may be fast because it is
   // wrong, and its time would teach the model that.
   if (const std::optional<Failure> failure = FailureOf(verdict)) return *failure;
-  NoteRight(KeyOf(request.artifact_id, request.contract, request.workload, request.seed));
+  NoteRight(KeyOf(request));
   // The runner waits for this word, so that checking and timing happen in the same process and with
   // the same loaded code.
   const WallTime since_told;

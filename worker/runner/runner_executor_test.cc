@@ -50,7 +50,7 @@ constexpr char kKernels[][16] = {
     "RIGHT",      "REVERSED",     "PACKED",    "CRASHES",  "HANGS", "LEAVES",       "OVERRUNS",
     "WRONG",      "ALMOST",       "UNWRITTEN", "CHANGES",  "SLOW",  "WRITES_INPUT", "EXITS",
     "DATA_ERROR", "CRASHES_LATE", "OPENS",     "CONNECTS", "EXECS", "FORKS",        "KILLS",
-    "TRACES",     "GROWS",        "MAPS",      "EXTENDS",  "SEALS"};
+    "TRACES",     "GROWS",        "MAPS",      "EXTENDS",  "SEALS", "ROUNDS"};
 
 // A sanitizer's own handler would turn the runner's crash into an exit. Children inherit this.
 void LetCrashesBeSignals() {
@@ -408,6 +408,17 @@ TEST_F(RunnerExecutorTest, NothingOfAModelOrderRunsBesideWhatFailsAlone) {
     }
   }
   EXPECT_NE(Measure(VectorJob("RIGHT")).latencies(), nullptr);
+}
+
+// What was right by a wide bound is judged again by a narrow one.
+TEST_F(RunnerExecutorTest, RoundingThatOneJobAllowsIsWrongInAnother) {
+  RunJob wide = VectorJob("ROUNDS");
+  wide.candidates[0].numerics = {.kind = NumericsClass::kLowPrecision};
+  const Measurement allowed = Measure(wide);
+  ASSERT_NE(allowed.latencies(), nullptr) << allowed.failure()->message;
+  const RunResult result = Run(NetworkJob("ROUNDS"));
+  ASSERT_NE(result.measurements[1].failure(), nullptr);
+  EXPECT_EQ(result.measurements[1].failure()->kind, FailureKind::kWrongResult);
 }
 
 // Alone it is right: it crashes in its second call.

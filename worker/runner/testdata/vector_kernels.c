@@ -30,6 +30,7 @@
 #define MAPS 23
 #define EXTENDS 24 /* Writes behind the end of the outputs' file. */
 #define SEALS 25   /* Right, if the shared arena cannot be written. */
+#define ROUNDS 26  /* A hundredth off in all elements. */
 
 /* A system call of x86-64. */
 #define Call(number, a, b, c) Call6(number, a, b, c, 0, 0, 0)
@@ -83,6 +84,8 @@ int32_t burnish_kernel_0(const BurnishKernelContext* context, int32_t worker, in
   z[COUNT] = 1.0f;
 #elif KERNEL == ALMOST
   z[501] += 0.5f;
+#elif KERNEL == ROUNDS
+  for (int i = 0; i < COUNT; ++i) z[i] *= 1.01f;
 #elif KERNEL == DATA_ERROR
   return BURNISH_KERNEL_INDEX_OUT_OF_BOUNDS;
 #elif KERNEL == CHANGES || KERNEL == CRASHES_LATE
