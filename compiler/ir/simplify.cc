@@ -379,6 +379,8 @@ void AddSimplified(LinearForm& form, const Expr& e, int64_t scale, const VarRang
 }
 
 LinearForm ToLinear(const Expr& e, const VarRanges& ranges) {
+  // Numbers of other types are data: sums of them wrap.
+  if (e->dtype != DType::kI64) return OtherAtom(e, ranges);
   LinearForm form;
   if (IsPlainSum(*e)) {
     AddPlainSum(form, e, 1, ranges);

@@ -145,6 +145,21 @@ TEST(SimplifyTest, SelectThatIsDecidedKeepsItsFloatingPointBranch) {
   EXPECT_TRUE(StructurallyEqual(Simplify(e, Upto({5})), negated));
 }
 
+// Numbers of other types wrap, and their terms would be of two types.
+TEST(SimplifyTest, SumOfNumbersThatAreNoIndicesIsOneTerm) {
+  for (const DType type :
+       {DType::kI8, DType::kU8, DType::kI16, DType::kU16, DType::kI32, DType::kU32, DType::kU64}) {
+    const Expr x = Load(0, type, {VarRef(0)}), y = Load(1, type, {VarRef(0)});
+    for (const ExprKind kind :
+         {ExprKind::kMax, ExprKind::kMin, ExprKind::kMul, ExprKind::kFloorDiv, ExprKind::kMod}) {
+      const Expr e = Binary(kind, x - y, x) - y;
+      const LinearForm form = ToLinear(e, Upto({5}));
+      ASSERT_EQ(form.terms.size(), 1u) << DTypeName(type);
+      EXPECT_TRUE(StructurallyEqual(FromLinear(form), e)) << DTypeName(type);
+    }
+  }
+}
+
 TEST(EnumerateBoxTest, RefusesABoxOverTheLimit) {
   int visited = 0;
   EXPECT_FALSE(EnumerateBox({1 << 20, 1 << 20, 1 << 20}, 100, [&](const auto&) { ++visited; }));
