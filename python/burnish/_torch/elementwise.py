@@ -234,7 +234,9 @@ def gelu(g: GraphBuilder, node: torch.fx.Node, self: Tensor, approximate: str) -
 @register_converter("aten.leaky_relu.default")
 def leaky_relu(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
                negative_slope: float) -> Tensor:
-    return g.op("leaky_relu", self, alpha=float(negative_slope))
+    if math.isfinite(negative_slope):
+        return g.op("leaky_relu", self, alpha=float(negative_slope))
+    return g.where(g.compare("greater", self, 0.0), self, g.mul(self, negative_slope))  # NaN of 0, as eager has it.
 
 
 @register_converter("aten.elu.default")
@@ -414,8 +416,8 @@ def fmod(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand) ->
 @register_converter("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")
 def power(g: GraphBuilder, node: torch.fx.Node, self: Operand, exponent: Operand) -> Tensor:
     a, b = _factors(g, element_type(node), self, exponent)
-    if a.is_float and not isinstance(exponent, Tensor) and abs(exponent) == 0.5:
-        # PyTorch's is a root then, and so of -infinity NaN.
+    if a.is_float and a.dtype != "float16" and not isinstance(exponent, Tensor) and abs(exponent) == 0.5:
+        # PyTorch's is a root then, but for float16, and so of -infinity NaN.
         root = g.op("sqrt", a)
         return root if exponent > 0 else g.op("reciprocal", root)
     return g.op("pow", a, b)

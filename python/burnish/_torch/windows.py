@@ -81,6 +81,12 @@ def _places_of_maxima(g: GraphBuilder, node: torch.fx.Node, x: Tensor, kernel_si
     least = -math.inf if windows.is_float else int(numpy.iinfo(windows.dtype).min)
     windows = g.where(g.constant(inside), windows, g.number(least, windows.dtype))
     best = g.reshape(g.arg("argmax", windows, -1, False), (*windows.shape[:-1], 1))
+    if windows.is_float:  # Of several NaN eager takes the last.
+        order = g.expand(g.constant(numpy.arange(shape[-1])), windows.shape)
+        is_nan = g.op("is_nan", windows, dtype="bool")
+        last = g.reshape(g.arg("argmax", g.where(is_nan, order, -1), -1, False), best.shape)
+        found = g.op("gather_elements", is_nan, last, shape=best.shape, axis=best.rank - 1)
+        best = g.where(found, last, best)
     all_places = g.expand(g.constant(places), windows.shape)
     return g.reshape(g.op("gather_elements", all_places, best, shape=best.shape, axis=best.rank - 1), shape_of(node, 1))
 
