@@ -204,6 +204,10 @@ def _amount(step, values, result, which):
 def apply(step, lanes):
     """Does a step in all lanes, which are lists of values, and adds its results. Raises `Unfit`."""
     before = copy.deepcopy(lanes[0]) if step.kind == SUM else None
+    # Which of several writes to one element is the last, eager does not say.
+    if step.writes and any(stride == 0 < size - 1 for number in refs(step.args[:1])
+                           for size, stride in zip(lanes[0][number].shape, lanes[0][number].stride())):
+        raise Unfit(f"{step.op} writes to elements that lie in one place")
     try:
         made = [step.call(lane) for lane in lanes]
     except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
@@ -256,8 +260,8 @@ class Answer:
     """What eager makes: outputs and inputs afterwards, in lanes."""
     values: list  # By lane.
     count: int  # Of outputs.
-    # Whether those of outputs are to be the same: PyTorch's own tracing makes others of what writes, of batch norms, and of
-    # inputs whose elements have gaps between them.
+    # Whether those of outputs are to be the same: PyTorch's own tracing makes others of what writes, of batch norms, of
+    # divisions that round, and of inputs whose elements have gaps between them.
     strides: bool
     flushed: list  # One lane without denormal numbers, where there are some; else the first.
 
@@ -266,13 +270,15 @@ def answer(program, first=None):
     lanes = [program.tensors(first=first) for _ in range(_LANES)]
     for step in program.steps:
         apply(step, lanes)
-    flushed = _flushed(program, first) if any(map(_has_small, lanes[0])) else lanes[0]
+    small = any(map(_has_small, [*program.tensors(first=first), *lanes[0]]))  # Inputs as they were, too.
+    flushed = _flushed(program, first) if small else lanes[0]
 
     def told(lane):
         return [lane[i] for i in program.outputs] + lane[:len(program.inputs)]
 
     return Answer([told(lane) for lane in lanes], len(program.outputs),
-                  not any(step.writes or "batch_norm" in step.op for step in program.steps) and
+                  not any(step.writes or "batch_norm" in step.op or "floor_divide" in step.op or step.kwargs.get("rounding_mode")
+                          for step in program.steps) and
                   not any(one.strides and min(one.strides) > 1 for one in program.inputs), told(flushed))
 
 

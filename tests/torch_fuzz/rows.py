@@ -41,7 +41,7 @@ def _one_exact(m):
 
 
 @row(FUNCTION, *_words("""exp log sin cos tan tanh sigmoid sqrt rsqrt reciprocal erf erfc expm1 log1p log2 log10 exp2 sinh cosh asin
-    acos atan asinh acosh atanh silu mish hardswish hardsigmoid square exp_ tanh_ sigmoid_"""))
+    acos atan asinh acosh atanh silu mish hardsigmoid square exp_ tanh_ sigmoid_"""))
 def _one_function(m):
     return [m.tensor(FLOATS + ("int64", "bool"))]
 
@@ -49,6 +49,11 @@ def _one_function(m):
 @row(EXACT, *_words("bitwise_not"))
 def _one_integer(m):
     return [m.tensor(INTEGERS + ("bool",))]
+
+
+@row(SUM, "hardswish.default")  # Of x / 6 and 1/2, which cancel near -3 here.
+def _hardswish(m):
+    return [m.tensor(FLOATS)]
 
 
 @row(SUM, "gelu.default")  # Of x and x erf(x), which cancel below 0 in eager.

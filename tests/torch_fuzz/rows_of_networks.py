@@ -2,7 +2,7 @@
 
 import math
 
-from program import BLEND, EXACT, NORM, ROUNDED, SUM
+from program import BLEND, EXACT, NORM, ROUNDED, SUM, Unfit
 from rows import FLOATS, WIDE, row
 
 
@@ -81,8 +81,9 @@ def _convolution(m):
     bias = m.fresh(m.dtype(x), [wide]) if m.flag() else None
     kernel = [m.choice([1, 2])] + [2] * (dims - 1)
     shape = [channels, 2, *kernel] if turned else [wide, channels // groups, *kernel]
-    # Between the elements of a turned one's input are zeros, which times infinity are NaN (docs/operators.md).
-    weight = (m.plain if turned else m.fresh)(m.dtype(x), shape)
+    # Between the elements of a turned one's input are zeros, which times infinity are NaN (docs/operators.md); so are
+    # pads, of which eager says one thing in oneDNN and another beside it.
+    weight = m.plain(m.dtype(x), shape)
     return [x, weight, bias, [m.choice([1, 2])] * dims, [m.choice([0, 1])] * dims, [m.choice([1, 1, 2])] * dims, turned,
             [0] * dims, groups]
 
@@ -195,10 +196,14 @@ def _normed(m, x):
 
 
 def _grouped(m, x):
-    """Weights are finite: eager has them in one number with the deviation, and an infinite one less itself is NaN."""
-    channels = m.shape(x)[1]
+    """Weights are finite: eager has them in one number with the deviation, and an infinite one less itself is NaN. So
+    one element alone has in eager a rest of rounding for 0."""
+    channels, plane = m.shape(x)[1], math.prod(m.shape(x)[2:])
     weight, bias = (m.plain(m.dtype(x), [channels]) if m.chance(0.7) else None for _ in range(2))
-    return m.choice([n for n in range(1, channels + 1) if channels % n == 0] or [1]), weight, bias
+    groups = [n for n in range(1, channels + 1) if channels % n == 0 and channels * plane != n]
+    if not groups:
+        raise Unfit("groups of one element")
+    return m.choice(groups), weight, bias
 
 
 @row(NORM, "group_norm.default")
