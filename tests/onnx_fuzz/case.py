@@ -1,6 +1,6 @@
 """A case: a model, sets of inputs, and ranges of dimensions; and its form in a file.
 
-The file is JSON by protobuf's own rules: "why" (one line), "dims", "model" (a ModelProto) and "sets"
+The file is JSON by protobuf's own rules: "why" (one line), "dims", "threads", "model" (a ModelProto) and "sets"
 (lists of TensorProto, in the order of the model's inputs).
 """
 
@@ -20,6 +20,7 @@ class Case:
     model: onnx.ModelProto
     sets: list  # Of arrays by input.
     dims: dict  # "1..4" by dimension, as --dim has it.
+    threads: int = 2  # That the bundle is built for.
 
     @property
     def opset(self):
@@ -45,7 +46,7 @@ def save(case, path, why):
     sets = [[json_format.MessageToDict(numpy_helper.from_array(array, name))
              for name, array in arrays.items()] for arrays in case.sets]
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"why": why, "dims": case.dims, "model": json_format.MessageToDict(case.model),
+        json.dump({"why": why, "dims": case.dims, "threads": case.threads, "model": json_format.MessageToDict(case.model),
                    "sets": sets}, file, indent=1)
         file.write("\n")
 
@@ -59,7 +60,7 @@ def load(path):
         protos = [json_format.ParseDict(tensor, onnx.TensorProto()) for tensor in tensors]
         sets.append({tensor.name: numpy_helper.to_array(tensor) for tensor in protos})
     model = json_format.ParseDict(read["model"], onnx.ModelProto())
-    return Case(model, sets, read["dims"]), read["why"]
+    return Case(model, sets, read["dims"], read.get("threads", 2)), read["why"]
 
 
 def expected(case):

@@ -35,7 +35,7 @@ EXACT = set("""Abs And ArgMax ArgMin BitCast BitShift BitwiseAnd BitwiseNot Bitw
     ScatterND Shape Sign Size Slice SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unique Unsqueeze
     Where Xor""".split())
 # One rounding; a kernel may do it as a product with a reciprocal, or together with its neighbour.
-ONE_ROUNDING = {"Add", "Sub", "Mul", "Div", "Sqrt", "Reciprocal", "Sum", "Mean"}
+ONE_ROUNDING = {"Add", "Sub", "Mul", "Div", "Sqrt", "Reciprocal", "Sum", "Mean", "DequantizeLinear"}
 # What computes with numbers about 1 on its way, whatever its results are: gates, exp(x) - 1, log(1 + x).
 AROUND_1 = {"LSTM", "GRU", "RNN", "Elu", "Selu", "Celu", "Softplus", "Mish", "Gelu", "LogSoftmax", "Asinh",
             "Acosh", "Atanh", "Sinh", "ReduceLogSumExp", "FastGelu", "QuickGelu", "BiasGelu", "SoftmaxCrossEntropyLoss"}
@@ -217,6 +217,18 @@ def run_node(node, values, opset, reference):
     return sets * count if len(sets) == 1 and not inputs else sets
 
 
+def nodes_of(node):
+    """The node, and those of its bodies."""
+    yield node
+    for body in in_bodies(node):
+        for inner in body.node:
+            yield from nodes_of(inner)
+
+
+def rounds_bytes(node):
+    return node.op_type.startswith("QLinear") or node.op_type == "DynamicQuantizeLinear"
+
+
 def finite_or_0(array):
     return np.where(np.isfinite(array), array, 0)
 
@@ -229,7 +241,7 @@ def moved(array, amount, signs):
 def with_rounding(node, lists, rng):
     """Three lanes of one output, with what this node itself rounds."""
     exact, up, down = lists
-    if exact.dtype in BYTES and node.op_type.startswith("QLinear"):
+    if exact.dtype in BYTES and any(map(rounds_bytes, nodes_of(node))):
         # Multipliers are rounded in other ways: docs/low-precision.md.
         info, signs = np.iinfo(exact.dtype), rng.choice([-1, 1], exact.shape).astype(np.int16)
         up, down = (np.clip(np.asarray(lane + step), info.min, info.max).astype(exact.dtype)

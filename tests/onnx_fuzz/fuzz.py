@@ -80,7 +80,8 @@ def reason(error):
 def run(runner, case, lanes):
     # Without inputs every set is the same.
     inputs = [case.inputs(arrays) for arrays in case.sets[:None if case.model.graph.input else 1]]
-    reply, sets = runner.run(case.model.SerializeToString(), inputs, dims=case.dims, names=case.names)
+    reply, sets = runner.run(case.model.SerializeToString(), inputs, dims=case.dims, names=case.names,
+                             threads=case.threads)
     return judge(case, lanes, reply, sets)
 
 

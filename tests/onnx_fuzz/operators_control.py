@@ -87,6 +87,12 @@ def like(body, wanted):
     return made_here(body, ending(body, found))
 
 
+def apart(body, values):
+    """One that is there twice ONNX Runtime gives once."""
+    return [value if value not in values[:i] else body.emit("Identity", [value])
+            for i, value in enumerate(values)]
+
+
 @row("If")
 def conditional(b, op):
     then = body_of(b)
@@ -97,12 +103,11 @@ def conditional(b, op):
         if value is None:
             raise Unfit("nothing to give")
         results.append(made_here(then, ending(then, value)))
+    results = apart(then, results)
     other = body_of(b)
     grow(other)
-    others = [like(other, value) for value in results]
+    others = apart(other, [like(other, value) for value in results])
     condition = b.input(BOOL[0], b.choice([(), (1,)])) if b.chance(0.7) else decided(b)
-    others = [value if value not in others[:i] else other.emit("Identity", [value])
-              for i, value in enumerate(others)]  # One that is there twice ONNX Runtime gives once.
     node = helper.make_node(op, [condition.name], [b._name() for _ in results],
                             then_branch=then.graph(results, "then", []), else_branch=other.graph(others, "else", []))
     b.add(node)

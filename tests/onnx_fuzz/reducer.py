@@ -14,7 +14,7 @@ FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 
 def copy(case):
     model = onnx.ModelProto.FromString(case.model.SerializeToString())
-    return Case(model, [dict(arrays) for arrays in case.sets], dict(case.dims))
+    return Case(model, [dict(arrays) for arrays in case.sets], dict(case.dims), case.threads)
 
 
 def without_dead(graph):

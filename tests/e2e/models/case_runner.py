@@ -44,10 +44,10 @@ class CaseRunner:
         self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def run(self, model, input_sets, target=None, values=None, dims=None, names=None):
+    def run(self, model, input_sets, target=None, values=None, dims=None, names=None, threads=2):
         """`model`: ONNX bytes. `input_sets`: lists of arrays, in the order of the model's inputs; of the
         bundle's, if `names` of the model's are not said. None: the model's default.
-        `target`: text of the CPU that it is built for; None: this machine's. `values`: texts by the
+        `target`: text of the CPU that it is built for; None: this machine's, with so many `threads`. `values`: texts by the
         names of inputs that are fixed, and then are none of the inputs any more. `dims`: ranges by
         the names of dimensions, within which the sets' shapes may differ.
 
@@ -56,7 +56,7 @@ class CaseRunner:
         self._clear()
         with open(self._path("model.onnx"), "wb") as file:
             file.write(model)
-        request = {} if target is None else {"target": target}
+        request = {"threads": threads} if target is None else {"target": target}
         if values:
             request["values"] = values
         if names is not None:

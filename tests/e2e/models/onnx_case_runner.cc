@@ -72,8 +72,6 @@ absl::StatusOr<Graph> ReadModel(const Json& request, const std::string& folder) 
 
 class CaseRunner {
  public:
-  CaseRunner() : target_(*HostTarget(HostCpuInfo(), /*threads=*/2)) {}
-
   // Fills in `reply` as far as it gets; its "stage" says how far.
   absl::Status Run(const Json& request, Json& reply) {
     const std::string folder = request.at("folder");
@@ -82,7 +80,7 @@ class CaseRunner {
     ASSIGN_OR_RETURN(const Graph graph, ReadModel(request, folder));
     reply["import_ms"] = Lap(start);
     reply["stage"] = "build";
-    Target target = target_;
+    ASSIGN_OR_RETURN(Target target, HostTarget(HostCpuInfo(), ThreadsOf(request)));
     if (request.contains("target")) {
       ASSIGN_OR_RETURN(target, ParseTarget(request.at("target").get<std::string>()));
     }
@@ -105,13 +103,16 @@ class CaseRunner {
   }
 
  private:
+  // What the bundle is built for, and run with beside one.
+  static int ThreadsOf(const Json& request) { return request.value("threads", 2); }
+
   absl::Status RunSets(const Json& request, const std::string& bundle, const std::string& folder,
                        Json& reply) {
     auto model =
         Model::LoadBytes({reinterpret_cast<const uint8_t*>(bundle.data()), bundle.size()}, {});
     if (!model.ok()) return ToStatus(model.status());
     std::vector<std::unique_ptr<Session>> sessions;
-    for (const int threads : {1, 2}) {
+    for (const int threads : {1, ThreadsOf(request)}) {
       auto pool = ThreadPool::Create({.thread_count = threads});
       if (!pool.ok()) return ToStatus(pool.status());
       auto session = Session::Create(*model, std::shared_ptr<ThreadPool>(std::move(*pool)));
@@ -144,14 +145,15 @@ class CaseRunner {
         }
       }
       ASSIGN_OR_RETURN(const std::vector<std::string> outputs, RunOnce(*sessions[0], inputs));
-      ASSIGN_OR_RETURN(const std::vector<std::string> with_two, RunOnce(*sessions[1], inputs));
+      ASSIGN_OR_RETURN(const std::vector<std::string> with_all, RunOnce(*sessions[1], inputs));
       Json shapes = Json::array();
       for (size_t i = 0; i < outputs.size(); ++i) shapes.push_back(sessions[0]->OutputShape(i));
       reply["shapes"].push_back(std::move(shapes));
       for (size_t i = 0; i < outputs.size(); ++i) {
-        if (outputs[i] != with_two[i]) {
-          return absl::InternalError(
-              absl::StrCat("output ", i, " of set ", set, " differs between one thread and two"));
+        if (outputs[i] != with_all[i]) {
+          return absl::InternalError(absl::StrCat("output ", i, " of set ", set,
+                                                  " differs between one thread and ",
+                                                  ThreadsOf(request)));
         }
         RETURN_IF_ERROR(
             WriteFileAtomically(absl::StrCat(folder, "/output_", set, "_", i, ".bin"), outputs[i]));
@@ -217,7 +219,6 @@ class CaseRunner {
     return outputs;
   }
 
-  const Target target_;
   RememberedSchedules schedules_;
   BuilderClient builder_;
 };
