@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 #include "tuner/app/database.h"
 #include "tuner/app/study_view.h"
@@ -31,21 +32,32 @@ void AddOnce(const TaskKey& key, std::vector<TaskKey>& keys) {
   if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
 }
 
+// What one study says; DATA_LOSS: nothing that can be read.
+absl::Status AddStudy(const Database& database, const Study& study, StudyIndex& index) {
+  ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(study));
+  ASSIGN_OR_RETURN(const std::vector<StudyTask> tasks, database.studies->Tasks(study.id));
+  for (const StudyTask& task : tasks) {
+    index.names.emplace(task.workload_id, task.name);
+    const TaskKey key{.workload_id = task.workload_id, .target = study.target};
+    AddOnce(key, index.tasks[spec.task.empty() ? spec.model_path : spec.task]);
+    if (!spec.model_sha256.empty()) AddOnce(key, index.tasks[BytesKey(spec.model_sha256)]);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<StudyIndex> IndexStudies(const Database& database) {
   StudyIndex index;
   const absl::StatusOr<std::vector<StudySummary>> studies =
       database.studies->List({.limit = kStudiesSearched});
   if (!studies.ok()) return DatabaseError(studies.status(), database.url);
   for (const StudySummary& summary : *studies) {
-    ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary.study));
-    const absl::StatusOr<std::vector<StudyTask>> tasks = database.studies->Tasks(summary.study.id);
-    if (!tasks.ok()) return DatabaseError(tasks.status(), database.url);
-    for (const StudyTask& task : *tasks) {
-      index.names.emplace(task.workload_id, task.name);
-      const TaskKey key{.workload_id = task.workload_id, .target = summary.study.target};
-      AddOnce(key, index.tasks[spec.task.empty() ? spec.model_path : spec.task]);
-      if (!spec.model_sha256.empty()) AddOnce(key, index.tasks[BytesKey(spec.model_sha256)]);
+    const absl::Status status = AddStudy(database, summary.study, index);
+    // Studies give names, and records answer: one that is damaged is in no other's way.
+    if (absl::IsDataLoss(status)) {
+      LogWarning(absl::StrCat("passed over: ", status.message()));
+      continue;
     }
+    RETURN_IF_ERROR(DatabaseError(status, database.url));
   }
   return index;
 }

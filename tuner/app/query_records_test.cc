@@ -69,6 +69,18 @@ TEST_F(QueryRecordsTest, FindsTasksByWhatPeopleCallThem) {
   EXPECT_THAT(NamesOf({.target = "cpu:arch=other"}), IsEmpty());
 }
 
+// Its names are lost, and no record is.
+TEST_F(QueryRecordsTest, DamagedStudyIsInNoOthersWay) {
+  for (const std::string& spec : {std::string("\x01\xff no message"), std::string()}) {
+    ASSERT_THAT(database_.studies->Create(
+                    {.id = absl::StrCat("damaged", spec.size()), .target = "", .spec = spec},
+                    {{.workload_id = keys_[0].workload_id, .name = "lost"}}),
+                IsOk());
+  }
+  EXPECT_THAT(NamesOf({.model_path = "/there/m.onnx"}), ::testing::ElementsAre("conv", "pool"));
+  EXPECT_THAT(NamesOf({}), ::testing::UnorderedElementsAre("", "conv", "pool"));
+}
+
 TEST_F(QueryRecordsTest, PagesTogetherAreTheWhole) {
   // By number, and by size: each task is over the bound alone, and is a page of its own.
   for (const RecordsQuestion& first :
