@@ -15,7 +15,8 @@ namespace burnish {
 
 // Who shares with others. It outlives its jobs here.
 struct QueueClient {
-  uint64_t served_at = 0;  // By the count of all that were served (JobQueues).
+  // By kind of slot: what it gets of others costs it no turn here. Counts as JobQueues does.
+  std::map<uint64_t, uint64_t> served_at;
 };
 
 struct QueuedJob {

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -29,6 +30,27 @@ std::vector<std::string> LackingLabels(const SlotInfo& slot, const Labels& label
     }
   }
   return lacking;
+}
+
+// Devices come and go, and a client may stay.
+constexpr size_t kSlotKindsMax = 64;
+
+// Slots with the same devices compete for the same jobs.
+uint64_t KindOf(const SlotInfo& slot) { return absl::HashOf(slot.kind, slot.device_keys); }
+
+// 0: not yet.
+uint64_t ServedAt(const QueueClient* client, uint64_t slot_kind) {
+  if (client == nullptr) return 0;
+  const auto served = client->served_at.find(slot_kind);
+  return served == client->served_at.end() ? 0 : served->second;
+}
+
+void Serve(QueueClient& client, uint64_t slot_kind, uint64_t count) {
+  client.served_at[slot_kind] = count;
+  if (client.served_at.size() <= kSlotKindsMax) return;
+  client.served_at.erase(std::min_element(
+      client.served_at.begin(), client.served_at.end(),
+      [](const auto& one, const auto& other) { return one.second < other.second; }));
 }
 
 }  // namespace
@@ -105,14 +127,14 @@ bool JobQueues::MayServe(const Asker& asker, const Line& line, Queue& queue) {
 
 std::optional<QueuedJob> JobQueues::PopFor(const Asker& asker) {
   auto best = queues_.end();
-  const auto rank = [](const Queue& queue) {
+  const uint64_t slot_kind = KindOf(asker.slot);
+  const auto rank = [slot_kind](const Queue& queue) {
     // Priority first. Within one the client, and then the queue, that was served longest ago: a
     // slot that several kinds of jobs fit must not serve one of them only. 64 bits, since
     // -INT32_MIN is none of 32.
     const int64_t aged = queue.passed_over >= kPassedOverMax ? -queue.passed_over : 0;
-    const QueueClient* const client = queue.jobs.top_client();
     return std::tuple(aged, -static_cast<int64_t>(queue.jobs.top_priority()),
-                      client == nullptr ? 0 : client->served_at, queue.served_at);
+                      ServedAt(queue.jobs.top_client(), slot_kind), queue.served_at);
   };
   served_.clear();
   for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
@@ -129,7 +151,7 @@ std::optional<QueuedJob> JobQueues::PopFor(const Asker& asker) {
     queue->second.passed_over += is_passed ? 1 : 0;
   }
   best->second.served_at = ++served_count_;
-  if (job.client != nullptr) job.client->served_at = served_count_;
+  if (job.client != nullptr) Serve(*job.client, slot_kind, served_count_);
   best->second.passed_over = 0;
   if (best->second.jobs.empty()) queues_.erase(best);
   --size_;

@@ -64,7 +64,8 @@ class JobQueues {
   void Push(const Line& line, const QueuedJob& job);
   bool Remove(const Line& line, const QueuedJob& job);
   // The next job: of the highest priority; between lines of equal priority, of the client that was
-  // served longest ago, and of its line that was. A line ages as a priority does (fair_queue.h).
+  // served longest ago by such a slot, and of its line that was. A line ages as a priority does
+  // (fair_queue.h).
   // Nothing: no job that it could do.
   std::optional<QueuedJob> PopFor(const Asker& asker);
 

@@ -144,6 +144,51 @@ TEST(JobQueuesTest, ClientWithManyLinesHasOneShare) {
 }
 
 // 64 of them used to hide all others.
+// Two tune on this device; one of them has a builder busy, too.
+TEST(JobQueuesTest, WhatAClientGetsOfOtherSlotsCostsItNoTurn) {
+  JobQueues queues(/*quantum=*/1);
+  const SlotInfo builder{.kind = JobKind::kBuild};
+  QueueClient busy, other;
+  for (uint64_t order = 1; order <= 8; ++order) {
+    QueuedJob job = Job(order, "other");
+    job.client = &other;
+    queues.Push(Waiting("cpu-znver3"), job);
+    job = Job(100 + order, "busy");
+    job.client = &busy;
+    queues.Push(Waiting(""), job);
+    job.order += 100;
+    queues.Push({.demands = {.kind = JobKind::kBuild}}, job);
+  }
+  std::vector<std::string> ids;
+  for (int turn = 0; turn < 6; ++turn) {
+    ids.push_back(PopFor(queues)->id);
+    ASSERT_TRUE(queues
+                    .PopFor({.slot = builder,
+                             .worker_id = "builder",
+                             .has_other = [](const Line&) { return false; }})
+                    .has_value());
+  }
+  EXPECT_THAT(ids, ::testing::ElementsAre("other", "busy", "other", "busy", "other", "busy"));
+}
+
+TEST(JobQueuesTest, KindsOfSlotsThatAClientRemembersAreBounded) {
+  JobQueues queues(/*quantum=*/1);
+  QueueClient client;
+  for (uint64_t order = 1; order <= 200; ++order) {
+    const std::string device = absl::StrCat("device", order);
+    QueuedJob job = Job(order, device);
+    job.client = &client;
+    queues.Push(Waiting(device), job);
+    const SlotInfo slot{.kind = JobKind::kRun, .device_keys = {device}};
+    ASSERT_TRUE(
+        queues
+            .PopFor(
+                {.slot = slot, .worker_id = device, .has_other = [](const Line&) { return false; }})
+            .has_value());
+  }
+  EXPECT_EQ(client.served_at.size(), 64u);
+}
+
 TEST(JobQueuesTest, JobsThatNobodyMayHaveAreInNobodysWay) {
   JobQueues queues(/*quantum=*/1);
   for (uint64_t i = 1; i <= 100; ++i) {

@@ -45,9 +45,10 @@ void TrackerModel::CheckLines(const TrackerView& view, const Holding& holding, c
     const bool is_below = top < job.spec.priority;
     Starved& starved = (is_below ? below_ : beside_)[line];
     starved.bands_max = std::max(starved.bands_max, static_cast<int>(open.size()));
-    // As many lines may be owed a turn before it; and each client has as many as all of another's.
+    // As many lines may be owed a turn before one below. Beside it, its client has the turns of its
+    // other lines before, and each other client one before each of those and one before its own.
     const int bound =
-        is_below ? kTurnsByPriority + starved.bands_max : kClients * (starved.bands_max + 2);
+        is_below ? kTurnsByPriority + starved.bands_max : kClients * starved.bands_max - 1;
     if (++starved.passed_over > bound) {
       Fail(
           "every line has its turns",
