@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "proto/device_model.h"
-
 namespace burnish {
 
 DeviceModel Calibrated(DeviceModel model, const CalibrationRow& row) {

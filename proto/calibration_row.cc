@@ -14,8 +14,8 @@
 #include "base/cpu_info.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "compiler/target/target.h"
 #include "proto/calibration.pb.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

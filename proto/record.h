@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "compiler/target/target.h"
 #include "proto/measurement.h"
-#include "proto/target.h"
 #include "proto/workload.h"
 
 namespace burnish {

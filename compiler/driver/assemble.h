@@ -11,8 +11,8 @@
 #include "compiler/driver/unwritten_bundle.h"
 #include "compiler/driver/weight_pool.h"
 #include "compiler/ir/run_strides.h"
+#include "compiler/target/target.h"
 #include "proto/compile.h"
-#include "proto/target.h"
 
 namespace burnish {
 

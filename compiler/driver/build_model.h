@@ -18,9 +18,9 @@
 #include "compiler/driver/weight_pool.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/precision_pass.h"
+#include "compiler/target/target.h"
 #include "proto/builder.h"
 #include "proto/measurement.h"
-#include "proto/target.h"
 
 namespace burnish {
 

@@ -21,9 +21,9 @@
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
+#include "compiler/target/target.h"
 #include "gtest/gtest.h"
 #include "proto/builder_client.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

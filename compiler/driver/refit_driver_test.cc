@@ -15,11 +15,11 @@
 #include "compiler/graph/graph_testing.h"
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/refit.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/builder_client.h"
 #include "proto/measurement.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

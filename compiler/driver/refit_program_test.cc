@@ -18,11 +18,11 @@
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/refit.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/builder_client.h"
 #include "proto/measurement.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

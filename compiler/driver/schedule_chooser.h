@@ -14,7 +14,7 @@
 #include "compiler/driver/planned_model.h"
 #include "compiler/driver/schedule_source.h"
 #include "compiler/driver/select.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 namespace burnish {
 

@@ -11,10 +11,10 @@
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
+#include "compiler/target/target.h"
 #include "gtest/gtest.h"
 #include "proto/builder_client.h"
 #include "proto/measurement.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

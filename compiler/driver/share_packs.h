@@ -9,7 +9,7 @@
 #include "compiler/driver/planned_model.h"
 #include "compiler/driver/schedule_source.h"
 #include "compiler/graph/extract_tasks.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 namespace burnish {
 

@@ -17,10 +17,10 @@
 #include "compiler/graph/graph_testing.h"
 #include "compiler/graph/prepare.h"
 #include "compiler/runtime/bundle.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/builder_client.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

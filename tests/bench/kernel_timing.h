@@ -8,7 +8,7 @@
 #include "compiler/codegen/backend.h"
 #include "compiler/ir/program.h"
 #include "compiler/runtime/shared_object.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 namespace burnish {
 

@@ -27,9 +27,9 @@
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "proto/builder_client.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 #include "tuner/sketch/default_schedule.h"
 
 namespace burnish {

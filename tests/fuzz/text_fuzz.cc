@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "compiler/schedule/step.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/target.h"
 #include "proto/calibration_row.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/graph/extract_tasks.h"
+#include "compiler/target/target.h"
 #include "proto/builder_client.h"
-#include "proto/target.h"
 #include "tuner/app/error.h"
 #include "tuner/app/weight_forms.h"
 

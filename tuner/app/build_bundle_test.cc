@@ -7,8 +7,8 @@
 #include "base/cpu_info.h"
 #include "base/status_matchers.h"
 #include "compiler/graph/graph_testing.h"
+#include "compiler/target/target.h"
 #include "gtest/gtest.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

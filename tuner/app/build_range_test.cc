@@ -25,10 +25,10 @@
 #include "compiler/ir/parser.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "db/stored_trace.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 #include "tuner/app/model_source.h"
 #include "tuner/sketch/default_schedule.h"
 

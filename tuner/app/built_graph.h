@@ -13,7 +13,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/tensor_info.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 #include "tuner/app/build_bundle.h"
 #include "tuner/app/npy.h"
 

@@ -10,10 +10,10 @@
 #include "base/self_path.h"
 #include "base/status_macros.h"
 #include "compiler/ir/printer.h"
+#include "compiler/target/device_model.h"
 #include "db/stored_trace.h"
 #include "proto/compile.h"
 #include "proto/default_schedules.pb.h"
-#include "proto/device_model.h"
 #include "proto/measurement.h"
 
 namespace burnish {

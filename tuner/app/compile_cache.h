@@ -10,9 +10,9 @@
 
 #include "base/file_cache.h"
 #include "compiler/ir/program.h"
+#include "compiler/target/target.h"
 #include "proto/builder.h"
 #include "proto/calibration_row.h"
-#include "proto/target.h"
 #include "tuner/sketch/default_schedule.h"
 #include "tuner/sketch/sketch.h"
 

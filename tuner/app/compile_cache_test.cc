@@ -10,14 +10,14 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_matchers.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "compiler/te/builder.h"
 #include "compiler/te/operator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/compile.h"
-#include "proto/device_model.h"
 #include "proto/measurement.h"
-#include "proto/target.h"
 #include "tuner/sketch/default_schedule.h"
 
 namespace burnish {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "compiler/ir/program.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 
 namespace burnish {
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/parser.h"
+#include "compiler/target/target.h"
 #include "gtest/gtest.h"
 #include "proto/target.h"
 

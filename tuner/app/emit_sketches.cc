@@ -4,7 +4,7 @@
 #include "base/status_macros.h"
 #include "compiler/driver/schedule_source.h"
 #include "compiler/ir/parser.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tuner/app/build_bundle.h"
 #include "tuner/sketch/sketch_text.h"
 

@@ -13,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "compiler/target/target.h"
 #include "proto/calibration_row.h"
-#include "proto/target.h"
 
 namespace burnish {
 

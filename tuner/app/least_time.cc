@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/target/device_model.h"
 #include "compiler/te/operator.h"
 #include "proto/device_model.h"
 #include "tuner/app/device_peak.h"

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "compiler/ir/program.h"
+#include "compiler/target/target.h"
 #include "proto/calibration_row.h"
-#include "proto/target.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 #include "tuner/app/target_text.h"
 
 namespace burnish {

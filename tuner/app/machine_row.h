@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/target/target.h"
 #include "proto/calibration_row.h"
 #include "proto/host_calibration.h"
-#include "proto/target.h"
 
 namespace burnish {
 

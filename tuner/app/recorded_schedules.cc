@@ -10,6 +10,7 @@
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
+#include "compiler/target/device_model.h"
 #include "db/stored_trace.h"
 #include "proto/device_model.h"
 #include "proto/measurement.h"

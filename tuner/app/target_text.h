@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 namespace burnish {
 

@@ -12,8 +12,8 @@
 #include "compiler/graph/graph.h"
 #include "compiler/graph/precision_pass.h"
 #include "compiler/ir/dtype.h"
+#include "compiler/target/target.h"
 #include "proto/study.h"
-#include "proto/target.h"
 #include "tuner/app/model_source.h"
 #include "tuner/study/study_types.h"
 

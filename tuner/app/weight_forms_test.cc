@@ -12,13 +12,13 @@
 #include "compiler/ir/packed_shapes.h"
 #include "compiler/ir/printer.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "compiler/te/builder.h"
 #include "compiler/te/operator.h"
 #include "db/stored_trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 #include "tuner/sketch/default_schedule.h"
 
 namespace burnish {

@@ -5,8 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "compiler/target/device_model.h"
 #include "proto/calibration_row.h"
-#include "proto/device_model.h"
 
 namespace burnish {
 

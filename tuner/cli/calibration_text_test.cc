@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/status_matchers.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

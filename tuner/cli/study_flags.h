@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/target/target.h"
 #include "proto/study.h"
-#include "proto/target.h"
 #include "tuner/cli/command.h"
 
 namespace burnish {

@@ -9,7 +9,7 @@
 
 #include "absl/types/span.h"
 #include "compiler/ir/program.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tuner/cost_model/cache_traffic.h"
 #include "tuner/cost_model/nest_walk.h"
 

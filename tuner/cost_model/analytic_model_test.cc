@@ -18,9 +18,9 @@
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

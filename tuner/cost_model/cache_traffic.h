@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
-#include "proto/isa_model.h"
+#include "compiler/target/isa_model.h"
 #include "tuner/cost_model/nest_walk.h"
 
 namespace burnish {

@@ -9,9 +9,9 @@
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 #include "tuner/cost_model/nest_walk.h"
 
 namespace burnish {

@@ -9,7 +9,7 @@
 #include "compiler/ir/program.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_replay.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 
 namespace burnish {
 

@@ -5,10 +5,10 @@
 #include "base/status_matchers.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 #include "tuner/cost_model/features.h"
 
 namespace burnish {

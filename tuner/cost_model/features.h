@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 
 namespace burnish {
 

@@ -11,10 +11,10 @@
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
-#include "proto/isa_model.h"
+#include "compiler/target/isa_model.h"
 
 namespace burnish {
 

@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "compiler/schedule/test_programs.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

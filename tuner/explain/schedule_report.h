@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "compiler/ir/program.h"
 #include "compiler/schedule/step.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tuner/cost_model/analytic_model.h"
 
 namespace burnish {

@@ -9,11 +9,11 @@
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "db/stored_trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 #include "tuner/cost_model/analytic_model.h"
 
 namespace burnish {

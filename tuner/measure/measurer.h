@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "compiler/target/target.h"
 #include "proto/measurement.h"
-#include "proto/target.h"
 #include "proto/workload.h"
 
 namespace burnish {

@@ -15,11 +15,11 @@
 #include "compiler/graph/extract_tasks.h"
 #include "compiler/graph/fuse_pass.h"
 #include "compiler/graph/graph.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "compiler/te/operator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 #include "tuner/sketch/default_schedule.h"
 
 namespace {

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/program.h"
 #include "compiler/schedule/trace.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tuner/sketch/sketch.h"
 
 namespace burnish {

@@ -11,9 +11,9 @@
 #include "compiler/schedule/primitive.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/device_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
 #include "tuner/sketch/default_schedule.h"
 #include "tuner/sketch/sketch.h"
 

@@ -11,8 +11,8 @@
 #include "compiler/ir/program.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/schedule/schedule.h"
-#include "proto/device_model.h"
-#include "proto/isa_model.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/isa_model.h"
 #include "tuner/sketch/sketch.h"
 
 namespace burnish {

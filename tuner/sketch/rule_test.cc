@@ -17,8 +17,8 @@
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/primitive.h"
 #include "compiler/schedule/structure.h"
+#include "compiler/target/device_model.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
 #include "tuner/sketch/generator/derive.h"
 
 namespace burnish {

@@ -15,7 +15,7 @@
 #include "compiler/ir/program.h"
 #include "compiler/schedule/decision.h"
 #include "compiler/schedule/trace.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 
 namespace burnish {
 

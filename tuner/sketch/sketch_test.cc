@@ -16,9 +16,9 @@
 #include "base/status_matchers.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/primitive.h"
+#include "compiler/target/device_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
 #include "tuner/sketch/default_schedule.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 

@@ -20,8 +20,9 @@
 #include "base/status_matchers.h"
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/test_device_models.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
 #include "tuner/sketch/sketch.h"
 
 namespace burnish {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "compiler/target/target.h"
 #include "db/record_store.h"
-#include "proto/target.h"
 #include "proto/workload.h"
 
 namespace burnish {

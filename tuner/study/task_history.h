@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/target/target.h"
 #include "db/record_store.h"
-#include "proto/target.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/target/device_model.h"
 #include "compiler/te/operator.h"
 #include "db/stored_trace.h"
 #include "proto/device_model.h"

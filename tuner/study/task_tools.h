@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/ir/program.h"
+#include "compiler/target/target.h"
 #include "proto/calibration_row.h"
-#include "proto/target.h"
 #include "tuner/sketch/default_schedule.h"
 #include "tuner/sketch/sketch.h"
 #include "tuner/study/study_types.h"

@@ -14,6 +14,7 @@
 #include "compiler/ir/printer.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/device_model.h"
 #include "compiler/te/canonicalize.h"
 #include "compiler/te/operator.h"
 #include "db/memory/memory_record_store.h"

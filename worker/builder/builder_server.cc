@@ -8,7 +8,7 @@
 #include "base/sandbox.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 namespace burnish {
 namespace {

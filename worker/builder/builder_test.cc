@@ -14,10 +14,10 @@
 #include "compiler/ir/printer.h"
 #include "compiler/runtime/artifact.h"
 #include "compiler/schedule/test_programs.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/builder_client.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

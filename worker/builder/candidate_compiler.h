@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compiler/codegen/backend.h"
+#include "compiler/target/target.h"
 #include "proto/compile.h"
-#include "proto/target.h"
 #include "worker/builder/kernel_objects.h"
 
 namespace burnish {

@@ -11,7 +11,7 @@
 #include "base/numerics.h"
 #include "base/pace_page.h"
 #include "base/status_macros.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 #include "worker/runner/measuring_lock.h"
 
 namespace burnish {

@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "base/cpu_info.h"
 #include "compiler/runtime/artifact.h"
+#include "compiler/target/target.h"
 #include "proto/artifact_codec.h"
-#include "proto/target.h"
 
 namespace burnish {
 namespace {

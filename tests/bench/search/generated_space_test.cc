@@ -6,9 +6,9 @@
 
 #include "base/status_matchers.h"
 #include "compiler/ir/printer.h"
+#include "compiler/target/device_model.h"
+#include "compiler/target/target.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
-#include "proto/target.h"
 #include "tests/bench/search/space_tasks.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 #include "tuner/sketch/sketch.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tests/bench/search/table_draw.h"
 #include "tuner/search/search_space.h"
 

@@ -17,7 +17,7 @@
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tests/bench/kernel_timing.h"
 #include "tests/bench/search/search_table.h"
 #include "tests/bench/search/space_tasks.h"

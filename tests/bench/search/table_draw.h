@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tuner/search/search_space.h"
 
 namespace burnish {

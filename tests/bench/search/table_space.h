@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tests/bench/search/search_table.h"
 #include "tests/bench/search/table_draw.h"
 #include "tuner/search/search_space.h"

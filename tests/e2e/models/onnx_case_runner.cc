@@ -36,9 +36,9 @@
 #include "compiler/frontend/zoo.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
+#include "compiler/target/target.h"
 #include "nlohmann/json.hpp"
 #include "proto/builder_client.h"
-#include "proto/target.h"
 #include "tests/e2e/models/remembered_schedules.h"
 
 namespace burnish {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/cpu_info.h"
 #include "base/status_macros.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 #include "tuner/app/built_graph.h"
 #include "tuner/app/calibrate.h"
 #include "tuner/app/compile_cache.h"

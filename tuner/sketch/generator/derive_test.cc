@@ -11,9 +11,9 @@
 #include "base/rng.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/lower.h"
+#include "compiler/target/device_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 #include "tuner/sketch/sketch.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 #include "tuner/sketch/sketch.h"
 #include "tuner/sketch/sketch_text.h"
 

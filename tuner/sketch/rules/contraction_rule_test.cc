@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <string>
 
+#include "compiler/target/test_device_models.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/test_device_models.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 #include "tuner/sketch/sketch_text.h"
 

@@ -13,9 +13,9 @@
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/target/device_model.h"
 #include "compiler/te/canonicalize.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
 #include "tuner/sketch/sketch_text.h"
 
 namespace burnish {

@@ -3,9 +3,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "compiler/target/test_device_models.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/test_device_models.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
 namespace burnish {

@@ -1,4 +1,4 @@
-#include "proto/target_arch.h"
+#include "compiler/target/target_arch.h"
 
 namespace burnish {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/test_device_models.h"
+#include "compiler/target/test_device_models.h"
 
 #include <set>
 

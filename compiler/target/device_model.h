@@ -2,8 +2,8 @@
 // are rows of the same three tables. Its numbers are the microarchitecture's (DeviceModelOf), or a
 // machine's own (Calibrated). No number in here is part of a target's text, a key or a candidate's
 // id; what keys need of a CPU is in `core`.
-#ifndef PROTO_DEVICE_MODEL_H_
-#define PROTO_DEVICE_MODEL_H_
+#ifndef COMPILER_TARGET_DEVICE_MODEL_H_
+#define COMPILER_TARGET_DEVICE_MODEL_H_
 
 #include <cstdint>
 #include <optional>
@@ -12,8 +12,8 @@
 
 #include "absl/strings/string_view.h"
 #include "proto/calibration_row.h"
-#include "proto/isa_model.h"
-#include "proto/target.h"
+#include "compiler/target/isa_model.h"
+#include "compiler/target/target.h"
 
 namespace burnish {
 
@@ -146,4 +146,4 @@ DeviceModel DeviceModelOf(const Target& target, const std::optional<CalibrationR
 
 }  // namespace burnish
 
-#endif  // PROTO_DEVICE_MODEL_H_
+#endif  // COMPILER_TARGET_DEVICE_MODEL_H_

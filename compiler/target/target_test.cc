@@ -1,4 +1,4 @@
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/cpu_info.h"
@@ -6,9 +6,9 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/isa_model.h"
+#include "compiler/target/isa_model.h"
 #include "proto/target.pb.h"
-#include "proto/target_arch.h"
+#include "compiler/target/target_arch.h"
 
 namespace burnish {
 namespace {

@@ -1,9 +1,9 @@
-#include "proto/isa_model.h"
+#include "compiler/target/isa_model.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
-#include "proto/target_arch.h"
+#include "compiler/target/target_arch.h"
 
 namespace burnish {
 namespace {

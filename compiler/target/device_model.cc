@@ -1,4 +1,4 @@
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "proto/target_arch.h"
+#include "compiler/target/target_arch.h"
 
 namespace burnish {
 namespace {

@@ -1,13 +1,13 @@
 // What is known of each x86-64 microarchitecture: one row each, with its sources in the .cc file.
-#ifndef PROTO_TARGET_ARCH_H_
-#define PROTO_TARGET_ARCH_H_
+#ifndef COMPILER_TARGET_TARGET_ARCH_H_
+#define COMPILER_TARGET_TARGET_ARCH_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 namespace burnish {
 
@@ -43,4 +43,4 @@ absl::Span<const TargetFeature> TargetFeatures();
 
 }  // namespace burnish
 
-#endif  // PROTO_TARGET_ARCH_H_
+#endif  // COMPILER_TARGET_TARGET_ARCH_H_

@@ -1,12 +1,12 @@
 // What a schedule needs to know of the processor: register tiles, unrolling and cache blocks are
 // computed from it, not listed per instruction set. A pure function of the Target.
-#ifndef PROTO_ISA_MODEL_H_
-#define PROTO_ISA_MODEL_H_
+#ifndef COMPILER_TARGET_ISA_MODEL_H_
+#define COMPILER_TARGET_ISA_MODEL_H_
 
 #include <cstdint>
 #include <string>
 
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 namespace burnish {
 
@@ -45,4 +45,4 @@ IsaModel IsaModelOf(const Target& target);
 
 }  // namespace burnish
 
-#endif  // PROTO_ISA_MODEL_H_
+#endif  // COMPILER_TARGET_ISA_MODEL_H_

@@ -3,8 +3,8 @@
 //   cpu:arch=znver3,features=avx+avx2+...,threads=2,l1d=32768:8,l2=524288:8,l3=33554432:16
 // Caches are BYTES:WAYS of one instance (l2 of a core, l3 of the cluster); WAYS 0 is unknown. A
 // level that is not there is left out. The line is 64 bytes unless `line=BYTES` says otherwise.
-#ifndef PROTO_TARGET_H_
-#define PROTO_TARGET_H_
+#ifndef COMPILER_TARGET_TARGET_H_
+#define COMPILER_TARGET_TARGET_H_
 
 #include <cstdint>
 #include <string>
@@ -74,4 +74,4 @@ absl::StatusOr<Target> FromProto(const v1::Target& message);
 
 }  // namespace burnish
 
-#endif  // PROTO_TARGET_H_
+#endif  // COMPILER_TARGET_TARGET_H_

@@ -1,4 +1,4 @@
-#include "proto/target.h"
+#include "compiler/target/target.h"
 
 #include <algorithm>
 #include <functional>
@@ -16,9 +16,9 @@
 #include "base/cpu_info.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
-#include "proto/isa_model.h"
+#include "compiler/target/isa_model.h"
 #include "proto/target.pb.h"
-#include "proto/target_arch.h"
+#include "compiler/target/target_arch.h"
 
 namespace burnish {
 namespace {

@@ -1,9 +1,9 @@
-#include "proto/isa_model.h"
+#include "compiler/target/isa_model.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
-#include "proto/target_arch.h"
+#include "compiler/target/target_arch.h"
 
 namespace burnish {
 namespace {

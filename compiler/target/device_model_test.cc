@@ -1,4 +1,4 @@
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 
 #include <limits>
 #include <string>
@@ -8,8 +8,8 @@
 #include "base/unit_loops.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/target_arch.h"
-#include "proto/test_device_models.h"
+#include "compiler/target/target_arch.h"
+#include "compiler/target/test_device_models.h"
 
 namespace burnish {
 namespace {

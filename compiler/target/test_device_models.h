@@ -1,11 +1,11 @@
 // Devices for tests of what works on any of them, and the rules that each must keep.
-#ifndef PROTO_TEST_DEVICE_MODELS_H_
-#define PROTO_TEST_DEVICE_MODELS_H_
+#ifndef COMPILER_TARGET_TEST_DEVICE_MODELS_H_
+#define COMPILER_TARGET_TEST_DEVICE_MODELS_H_
 
 #include <string>
 #include <vector>
 
-#include "proto/device_model.h"
+#include "compiler/target/device_model.h"
 
 namespace burnish {
 
@@ -21,4 +21,4 @@ std::vector<std::string> BrokenRules(const DeviceModel& model);
 
 }  // namespace burnish
 
-#endif  // PROTO_TEST_DEVICE_MODELS_H_
+#endif  // COMPILER_TARGET_TEST_DEVICE_MODELS_H_
