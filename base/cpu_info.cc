@@ -11,7 +11,6 @@
 #include <cpuid.h>
 #endif
 
-#include "base/cpu_names.h"
 #include "base/cpu_quota.h"
 #include "base/tile_permission.h"
 #include "base/usable_cpus.h"
@@ -214,7 +213,6 @@ CpuInfo DecodeCpuid(const CpuidFunction& cpuid, uint64_t xcr0) {
   if (info.family == 6 || info.family == 0xf) info.model += (signature >> 16 & 0xf) << 4;
   if (info.family == 0xf) info.family += signature >> 20 & 0xff;
   info.features = FeaturesOf(cpuid, leaf0.eax, extended_max, xcr0);
-  info.llvm_cpu = LlvmCpuName(info);
   return info;
 }
 

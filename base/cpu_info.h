@@ -25,11 +25,9 @@ struct CpuInfo {
   int model = 0;
   int stepping = 0;
   // LLVM's names ("avx2", "amx-tile"), sorted, and only what the processor has *and* the system
-  // saves on a context switch, for tiles: has lent to this process. This list, and not `llvm_cpu`,
-  // says what code may use: a hypervisor may hide what the microarchitecture has.
+  // saves on a context switch, for tiles: has lent to this process. This list, and not the
+  // microarchitecture, says what code may use: a hypervisor may hide what that has.
   std::vector<std::string> features;
-  // LLVM's name of the microarchitecture, for tuning ("znver4"); x86-64[-v2..-v4] when unknown.
-  std::string llvm_cpu;
   std::vector<CpuCache> caches;  // By level.
   // Logical CPUs that this process may use, by physical core; both ascending.
   std::vector<std::vector<int>> cores;
@@ -51,7 +49,7 @@ struct CpuidResult {
 };
 using CpuidFunction = std::function<CpuidResult(uint32_t leaf, uint32_t subleaf)>;
 
-// Vendor to `llvm_cpu`. `xcr0`: the state components that the system saves; 0 without XSAVE.
+// Vendor to features. `xcr0`: the state components that the system saves; 0 without XSAVE.
 CpuInfo DecodeCpuid(const CpuidFunction& cpuid, uint64_t xcr0);
 
 // Drops the features of tiles unless `may_use` says that the system lends them; asked only where

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cpu_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -115,89 +114,15 @@ TEST(CpuInfoTest, AProcessorWithoutLeafSevenHasNoAvx2) {
   EXPECT_FALSE(info.Has("avx2"));
 }
 
-TEST(CpuInfoTest, SignatureGivesTheNameForTuning) {
-  const auto name = [](const char* vendor, uint32_t signature) {
-    return DecodeCpuid(FakeCpuid(vendor, signature).Function(), kAvx).llvm_cpu;
+TEST(CpuInfoTest, SignatureGivesFamilyAndModel) {
+  const auto model = [](const char* vendor, uint32_t signature) {
+    const CpuInfo info = DecodeCpuid(FakeCpuid(vendor, signature).Function(), kAvx);
+    return std::pair(info.family, info.model);
   };
-  EXPECT_EQ(name("GenuineIntel", 0x000306f2), "haswell");
-  EXPECT_EQ(name("GenuineIntel", 0x00050654), "skylake-avx512");
-  EXPECT_EQ(name("GenuineIntel", 0x000606a6), "icelake-server");
-  EXPECT_EQ(name("GenuineIntel", 0x000806f8), "sapphirerapids");
-  EXPECT_EQ(name("AuthenticAMD", 0x00800f12), "znver1");
-  EXPECT_EQ(name("AuthenticAMD", 0x00830f10), "znver2");
-  EXPECT_EQ(name("AuthenticAMD", 0x00a00f11), "znver3");
-  EXPECT_EQ(name("AuthenticAMD", 0x00a10f11), "znver4");
-  EXPECT_EQ(name("AuthenticAMD", 0x00b00f21), "znver5");
-}
-
-TEST(CpuInfoTest, CascadeLakeIsToldFromSkylakeByItsFeatures) {
-  FakeCpuid cpu = SapphireRapids();
-  cpu.Leaf(1).eax = 0x00050657;
-  cpu.Leaf(7) = {.eax = 0, .ebx = 0xd39ffffb, .ecx = 0x818, .edx = 0xbc000400};
-  EXPECT_EQ(DecodeCpuid(cpu.Function(), kAvx512).llvm_cpu, "cascadelake");
-  cpu.Leaf(7).ecx = 0x18;  // Without VNNI.
-  EXPECT_EQ(DecodeCpuid(cpu.Function(), kAvx512).llvm_cpu, "skylake-avx512");
-}
-
-std::string NameOf(const std::string& vendor, int family, int model,
-                   std::vector<std::string> features) {
-  std::sort(features.begin(), features.end());
-  return LlvmCpuName(
-      {.vendor = vendor, .family = family, .model = model, .features = std::move(features)});
-}
-
-constexpr int kRocketLake = 0xa7, kHaswell = 0x3c, kNewer = 0xff;
-
-TEST(CpuNamesTest, FeaturesThatTheNumberedModelNeverHadBeatItsNumber) {
-  const char* intel = "GenuineIntel";
-  // Hypervisors that mask the model number, and processors newer than the table.
-  for (const int model : {kRocketLake, kHaswell, kNewer}) {
-    EXPECT_EQ(NameOf(intel, 6, model, {"amx-complex", "amx-fp16", "amx-tile", "avx512f"}),
-              "graniterapids-d");
-    EXPECT_EQ(NameOf(intel, 6, model, {"amx-fp16", "amx-tile", "avx512f", "avx512fp16"}),
-              "graniterapids");
-    EXPECT_EQ(NameOf(intel, 6, model, {"amx-tile", "avx512f"}), "sapphirerapids");
-    // AMX is the first that a hypervisor leaves out.
-    EXPECT_EQ(NameOf(intel, 6, model, {"avx512bf16", "avx512f", "avx512fp16"}), "sapphirerapids");
-    EXPECT_EQ(NameOf(intel, 6, model, {"avx512bf16", "avx512f", "avx512vnni"}), "cooperlake");
-  }
-  EXPECT_EQ(NameOf(intel, 6, kNewer, {"avx512f", "avx512vbmi2", "avx512vnni"}), "icelake-server");
-  EXPECT_EQ(NameOf(intel, 6, kHaswell, {"avx512f", "avx512vnni"}), "cascadelake");
-  EXPECT_EQ(NameOf(intel, 6, kHaswell, {"avx2", "avx512f"}), "skylake-avx512");
-  EXPECT_EQ(NameOf(intel, 19, 1, {"amx-fp16", "amx-tile", "avx512f"}), "graniterapids");
-}
-
-TEST(CpuNamesTest, FeaturesThatTheModelHasOrHidesLeaveItsNameAlone) {
-  const char* intel = "GenuineIntel";
-  EXPECT_EQ(NameOf(intel, 6, kRocketLake, {"avx512f", "avx512vbmi2", "avx512vnni"}), "rocketlake");
-  EXPECT_EQ(NameOf(intel, 6, kRocketLake, {"avx2"}), "rocketlake");
-  EXPECT_EQ(NameOf(intel, 6, 0xcf, {"amx-tile", "avx512bf16", "avx512f", "avx512fp16"}),
-            "emeraldrapids");
-  EXPECT_EQ(NameOf(intel, 6, 0xad, {"amx-fp16", "amx-tile", "avx512f"}), "graniterapids");
-  EXPECT_EQ(NameOf(intel, 6, 0x97, {"avx512bf16", "avx512f", "avx512fp16"}), "alderlake");
-  EXPECT_EQ(NameOf(intel, 6, 0xbd, {"avx2", "avxvnni"}), "lunarlake");
-  EXPECT_EQ(NameOf("AuthenticAMD", 0x19, 0x11, {"avx2"}), "znver4");
-}
-
-TEST(CpuNamesTest, AmdsFeaturesBeatItsNumberToo) {
-  const char* amd = "AuthenticAMD";
-  EXPECT_EQ(NameOf(amd, 0x17, 0x01, {"avx2", "avx512f", "vaes"}), "znver4");
-  EXPECT_EQ(NameOf(amd, 0x19, 0x11, {"avx512f", "avxvnni", "vaes"}), "znver5");
-  EXPECT_EQ(NameOf(amd, 0x17, 0x31, {"avx2", "vaes"}), "znver3");
-  EXPECT_EQ(NameOf(amd, 0x1b, 0, {"avx2", "avx512f", "vaes"}), "znver4");
-}
-
-TEST(CpuInfoTest, UnknownProcessorGetsTheLevelThatItsFeaturesReach) {
-  FakeCpuid cpu("AcmeProcessr", 0x000f0ff0);
-  cpu.Leaf(1).ecx = 0x7ffefbff;
-  cpu.Leaf(1).edx = 0xbfebfbff;
-  cpu.Leaf(7) = {.eax = 0, .ebx = 0xf3bfbffb, .ecx = 0xfb417ffe, .edx = 0};
-  cpu.Leaf(0x80000001).ecx = 0x121;
-  EXPECT_EQ(DecodeCpuid(cpu.Function(), kAvx512).llvm_cpu, "x86-64-v4");
-  EXPECT_EQ(DecodeCpuid(cpu.Function(), kAvx).llvm_cpu, "x86-64-v3");
-  EXPECT_EQ(DecodeCpuid(cpu.Function(), kSseOnly).llvm_cpu, "x86-64-v2");
-  cpu.Leaf(1).ecx = 0;
-  EXPECT_EQ(DecodeCpuid(cpu.Function(), kSseOnly).llvm_cpu, "x86-64");
+  EXPECT_EQ(model("GenuineIntel", 0x000306f2), std::pair(6, 0x3f));
+  EXPECT_EQ(model("GenuineIntel", 0x000806f8), std::pair(6, 0x8f));
+  EXPECT_EQ(model("AuthenticAMD", 0x00830f10), std::pair(0x17, 0x31));
+  EXPECT_EQ(model("AuthenticAMD", 0x00b00f21), std::pair(0x1a, 0x02));
 }
 
 TEST(CpuInfoTest, CachesAreDecodedFromTheirOwnLeaf) {

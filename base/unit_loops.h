@@ -11,7 +11,7 @@
 namespace burnish {
 
 struct UnitLoop {
-  std::string_view unit;     // KIND_TYPExLANES, or KIND_TYPE of a tile: "fma_f32x16", "amx_bf16".
+  std::string_view unit;     // KIND_TYPExLANES, or KIND_TYPE of a tile.
   std::string_view feature;  // CPUID's name of what it needs (cpu_info.h), which implies the rest.
   int64_t operations;        // Of one iteration; a multiply-add counts two.
   int64_t instructions;      // Multiply-adds of one iteration.

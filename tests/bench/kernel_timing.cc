@@ -13,6 +13,7 @@
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/runtime/huge_page_arena.h"
 #include "compiler/runtime/time_kernel.h"
+#include "compiler/target/cpu_names.h"
 
 namespace burnish {
 namespace {
@@ -92,7 +93,7 @@ Target BenchTarget(int threads, bool avx2) {
 
 Compiled Compile(const Program& lowered, bool avx2) {
   const CpuInfo cpu = HostCpuInfo();
-  CodegenTarget target{.tune_cpu = cpu.llvm_cpu};
+  CodegenTarget target{.tune_cpu = LlvmCpuName(cpu)};
   for (const std::string& feature : cpu.features) {
     if (avx2 && feature.rfind("avx512", 0) == 0) continue;
     target.features.push_back(feature);

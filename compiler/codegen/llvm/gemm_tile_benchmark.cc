@@ -12,6 +12,7 @@
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/codegen/test_programs.h"
 #include "compiler/runtime/shared_object.h"
+#include "compiler/target/cpu_names.h"
 
 namespace burnish {
 namespace {
@@ -56,7 +57,7 @@ Result Measure(const Program& program, const GemmTile& tile, const BurnishKernel
 }
 
 void Run(Backend& backend, const CpuInfo& cpu, const GemmTile& tile) {
-  CodegenTarget target{.tune_cpu = cpu.llvm_cpu};
+  CodegenTarget target{.tune_cpu = LlvmCpuName(cpu)};
   for (const std::string& feature : cpu.features) {
     // A tile of 8 lanes is measured as a CPU without AVX-512 would run it.
     if (tile.lanes < 16 && feature.rfind("avx512", 0) == 0) continue;
@@ -86,7 +87,7 @@ void Run(Backend& backend, const CpuInfo& cpu, const GemmTile& tile) {
 int Main() {
   const CpuInfo cpu = HostCpuInfo();
   const auto backend = MakeLlvmBackend();
-  std::printf("%s (%s)\n", cpu.brand.c_str(), cpu.llvm_cpu.c_str());
+  std::printf("%s (%s)\n", cpu.brand.c_str(), LlvmCpuName(cpu).c_str());
   for (const bool rows_inside : {false, true}) {
     for (const auto& [rows, columns] :
          std::vector<std::pair<int, int>>{{6, 16}, {5, 16}, {4, 16}, {4, 24}, {3, 32}, {7, 16}}) {

@@ -1,7 +1,7 @@
 // From a processor's vendor, family, model and features to LLVM's name of its microarchitecture.
 // Free of Abseil and of LLVM.
-#ifndef BASE_CPU_NAMES_H_
-#define BASE_CPU_NAMES_H_
+#ifndef COMPILER_TARGET_CPU_NAMES_H_
+#define COMPILER_TARGET_CPU_NAMES_H_
 
 #include <string>
 
@@ -20,4 +20,4 @@ std::string LlvmCpuName(const CpuInfo& info);
 
 }  // namespace burnish
 
-#endif  // BASE_CPU_NAMES_H_
+#endif  // COMPILER_TARGET_CPU_NAMES_H_

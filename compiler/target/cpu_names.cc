@@ -1,4 +1,4 @@
-#include "base/cpu_names.h"
+#include "compiler/target/cpu_names.h"
 
 #include <algorithm>
 #include <cstddef>
