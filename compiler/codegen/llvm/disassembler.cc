@@ -14,23 +14,24 @@
 namespace burnish {
 namespace {
 
-Instruction::Encoding EncodingOf(const uint8_t* bytes) {
+MachineInstruction::Encoding EncodingOf(const uint8_t* bytes) {
   // 66, F2, F3, segment overrides and REX.
   while (*bytes == 0x66 || *bytes == 0xf2 || *bytes == 0xf3 || *bytes == 0x2e ||
          (*bytes & 0xf0) == 0x40) {
     ++bytes;
   }
-  if (*bytes == 0xc4 || *bytes == 0xc5) return Instruction::Encoding::kVex;
-  return *bytes == 0x62 ? Instruction::Encoding::kEvex : Instruction::Encoding::kLegacy;
+  if (*bytes == 0xc4 || *bytes == 0xc5) return MachineInstruction::Encoding::kVex;
+  return *bytes == 0x62 ? MachineInstruction::Encoding::kEvex
+                        : MachineInstruction::Encoding::kLegacy;
 }
 
-Instruction Parse(absl::string_view text, const uint8_t* bytes) {
+MachineInstruction Parse(absl::string_view text, const uint8_t* bytes) {
   text = absl::StripAsciiWhitespace(text);
   // What tells an assembler which of two encodings is meant; the bytes tell it here.
   if (absl::ConsumePrefix(&text, "{vex}")) text = absl::StripAsciiWhitespace(text);
   const size_t end = text.find_first_of(" \t");
-  Instruction instruction{.mnemonic = std::string(text.substr(0, end)),
-                          .encoding = EncodingOf(bytes)};
+  MachineInstruction instruction{.mnemonic = std::string(text.substr(0, end)),
+                                 .encoding = EncodingOf(bytes)};
   if (end != absl::string_view::npos) {
     instruction.operands = std::string(absl::StripAsciiWhitespace(text.substr(end)));
   }
@@ -39,7 +40,7 @@ Instruction Parse(absl::string_view text, const uint8_t* bytes) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Instruction>> Disassemble(const std::vector<uint8_t>& elf) {
+absl::StatusOr<std::vector<MachineInstruction>> Disassemble(const std::vector<uint8_t>& elf) {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86Disassembler();
@@ -49,7 +50,7 @@ absl::StatusOr<std::vector<Instruction>> Disassemble(const std::vector<uint8_t>&
   const absl::Cleanup dispose = [&] { LLVMDisasmDispose(context); };
   Elf64_Ehdr header;
   std::memcpy(&header, elf.data(), sizeof(header));
-  std::vector<Instruction> instructions;
+  std::vector<MachineInstruction> instructions;
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     std::memcpy(&segment, elf.data() + header.e_phoff + i * sizeof(segment), sizeof(segment));

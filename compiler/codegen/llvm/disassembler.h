@@ -10,7 +10,7 @@
 
 namespace burnish {
 
-struct Instruction {
+struct MachineInstruction {
   std::string mnemonic;  // "vfmadd231ps"
   std::string operands;  // AT&T syntax.
   // By the first byte that is no legacy prefix.
@@ -19,7 +19,7 @@ struct Instruction {
 
 // Every instruction of an x86-64 ELF file's executable segments. INVALID_ARGUMENT for bytes that
 // are no instruction.
-absl::StatusOr<std::vector<Instruction>> Disassemble(const std::vector<uint8_t>& elf);
+absl::StatusOr<std::vector<MachineInstruction>> Disassemble(const std::vector<uint8_t>& elf);
 
 }  // namespace burnish
 

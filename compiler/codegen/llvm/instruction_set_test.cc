@@ -32,9 +32,9 @@ bool IsOneOf(const std::string& mnemonic, std::vector<const char*> prefixes) {
 
 // The extension that an instruction needs, "" for the base (SSE2, general registers).
 // Source: Intel SDM vol. 2, "CPUID feature flag" of each instruction.
-std::string ExtensionOf(const Instruction& i) {
+std::string ExtensionOf(const MachineInstruction& i) {
   const std::string& name = i.mnemonic;
-  const bool is_evex = i.encoding == Instruction::Encoding::kEvex;
+  const bool is_evex = i.encoding == MachineInstruction::Encoding::kEvex;
   if (IsOneOf(name, {"tdpbf16"})) return "amx-bf16";
   if (IsOneOf(name, {"tdpb"})) return "amx-int8";
   if (IsOneOf(name, {"tile", "ldtile", "sttile", "tdp"})) return "amx";
@@ -62,7 +62,7 @@ std::string ExtensionOf(const Instruction& i) {
       !StartsWith(name, "pextr")) {
     return "bmi2";
   }
-  if (i.encoding == Instruction::Encoding::kVex) {
+  if (i.encoding == MachineInstruction::Encoding::kVex) {
     const bool wide = Contains(i.operands, "%ymm");
     if (IsOneOf(name, {"vpbroadcast", "vbroadcasti", "vpermd", "vpermq", "vpermps", "vpermpd",
                        "vpgather", "vgather", "vpmaskmov", "vextracti", "vinserti", "vpsllv",
@@ -288,10 +288,10 @@ TEST_P(InstructionSetTest, CodeStaysWithinTheFeatures) {
     ASSERT_OK_AND_ASSIGN(
         const CompiledModule module,
         MakeLlvmBackend()->Compile({.tune_cpu = cpu, .features = GetParam().features}, sources));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
+    ASSERT_OK_AND_ASSIGN(const std::vector<MachineInstruction> code, Disassemble(module.elf));
     EXPECT_GT(code.size(), 500);
     std::set<std::string> used;
-    for (const Instruction& instruction : code) {
+    for (const MachineInstruction& instruction : code) {
       const std::string extension = ExtensionOf(instruction);
       used.insert(extension);
       ASSERT_TRUE(GetParam().extensions.count(extension))
