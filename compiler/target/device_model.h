@@ -1,35 +1,20 @@
 // What rules and cost models may ask of a device, for every kind of device alike: a CPU and a GPU
 // are rows of the same three tables. Its numbers are the microarchitecture's (DeviceModelOf), or a
-// machine's own (Calibrated). No number in here is part of a target's text, a key or a candidate's
-// id; what keys need of a CPU is in `core`.
+// machine's own (proto/calibrated.h). No number in here is part of a target's text, a key or a
+// candidate's id; what keys need of a CPU is in `core`.
 #ifndef COMPILER_TARGET_DEVICE_MODEL_H_
 #define COMPILER_TARGET_DEVICE_MODEL_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "proto/calibration_row.h"
+#include "compiler/target/instruction.h"
 #include "compiler/target/isa_model.h"
 #include "compiler/target/target.h"
 
 namespace burnish {
-
-// Types of numbers that units multiply and add. An enum of its own: the IR's DType has no half
-// types yet, and proto does not know the IR.
-enum class NumberType { kF32, kF64, kF16, kBf16, kI8, kU8, kI32 };
-absl::string_view NumberTypeName(NumberType type);  // "f32", "bf16", ...
-int64_t NumberBytes(NumberType type);
-
-// Where a unit finds its operands and leaves its sums.
-enum class Residence {
-  kVectorRegister,
-  kTileRegister,  // AMX.
-  kFragment,      // Registers of several threads that act together.
-  kShared,        // Shared memory of a block.
-};
 
 enum class Axis {
   kLane,    // Elements of a vector, or threads in lock step.
@@ -42,10 +27,7 @@ absl::string_view AxisName(Axis axis);
 
 // One way to multiply and add: `sum[m,n] += left[m,k] * right[k,n]` for all k at once.
 struct ComputeUnit {
-  std::string name = "";  // "fma_f32x16", "vnni_u8s8x16", "amx_bf16", "mma_f16".
-  // The nest of compiler/schedule/intrinsics.h that this unit computes; empty: the code generator
-  // comes to it from vectorized loops, or not yet at all.
-  std::string intrinsic = "";
+  std::string name = "";  // The instruction's; of a device without rows of instructions its own.
   NumberType left = NumberType::kF32;
   NumberType right = NumberType::kF32;
   NumberType sum = NumberType::kF32;
@@ -76,6 +58,10 @@ struct ComputeUnit {
   // What an operation on `rows` of its m rows takes, as a share of the whole one.
   double RowShare(int rows) const;
 };
+
+// The unit of an instruction's row, at these rates.
+ComputeUnit UnitOf(const Instruction& row, double per_cycle, double per_cycle_with_loads,
+                   double latency_cycles);
 
 enum class LevelKind { kRegisters, kTileRegisters, kShared, kCache, kMemory };
 
@@ -136,13 +122,6 @@ struct DeviceModel {
 // microarchitecture whose rates nobody has measured has a generic server's. `target.arch` is one of
 // TargetArchNames().
 DeviceModel DeviceModelOf(const Target& target);
-
-// The machine's own rates in the place of the table's, as far as `row` has them. What the row does
-// not know (shapes, sizes, latencies of units) stays.
-DeviceModel Calibrated(DeviceModel model, const CalibrationRow& row);
-
-// Of a machine with `row`; without one, by the table.
-DeviceModel DeviceModelOf(const Target& target, const std::optional<CalibrationRow>& row);
 
 }  // namespace burnish
 
