@@ -1,3 +1,5 @@
+#include "proto/calibrated.h"
+
 #include <algorithm>
 #include <utility>
 

@@ -21,7 +21,7 @@ class CalibrationRow;
 }  // namespace v1
 
 struct UnitRate {
-  std::string unit = "";       // As in DeviceModel, such as "fma_f32x16".
+  std::string unit = "";       // As in DeviceModel.
   double gops_alone = 0;       // Of one core while all others do the same; 2 a multiply-add. > 0.
   double gops_with_loads = 0;  // The same with a load for each instruction. > 0.
 

@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "gtest/gtest.h"
 #include "compiler/target/target_arch.h"
+#include "gtest/gtest.h"
 
 namespace burnish {
 namespace {

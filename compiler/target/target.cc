@@ -16,8 +16,8 @@
 #include "base/cpu_info.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "compiler/target/cpu_names.h"
 #include "compiler/target/isa_model.h"
-#include "proto/target.pb.h"
 #include "compiler/target/target_arch.h"
 
 namespace burnish {
@@ -218,7 +218,7 @@ absl::StatusOr<Target> ParseTarget(absl::string_view text) {
 }
 
 absl::StatusOr<Target> HostTarget(const CpuInfo& info, int32_t threads) {
-  const TargetArch* arch = FindTargetArch(info.llvm_cpu);
+  const TargetArch* arch = FindTargetArch(LlvmCpuName(info));
   // Closed by dropping, not by adding: what a hypervisor hides must not come back by implication.
   std::set<std::string> features;
   for (const std::string& feature : info.features) {
@@ -253,13 +253,5 @@ absl::StatusOr<Target> HostTarget(const CpuInfo& info, int32_t threads) {
   }
   return target;
 }
-
-v1::Target ToProto(const Target& target) {
-  v1::Target message;
-  message.set_text(target.ToText());
-  return message;
-}
-
-absl::StatusOr<Target> FromProto(const v1::Target& message) { return ParseTarget(message.text()); }
 
 }  // namespace burnish

@@ -16,9 +16,6 @@
 namespace burnish {
 
 struct CpuInfo;
-namespace v1 {
-class Target;
-}
 
 struct CacheLevel {
   int64_t size_bytes = 0;  // 0: there is no such level.
@@ -68,9 +65,6 @@ absl::StatusOr<Target> ParseTarget(absl::string_view text);
 
 // Of the host that `info` describes, with one thread a physical core. `threads` > 0 overrides that.
 absl::StatusOr<Target> HostTarget(const CpuInfo& info, int32_t threads = 0);
-
-v1::Target ToProto(const Target& target);
-absl::StatusOr<Target> FromProto(const v1::Target& message);
 
 }  // namespace burnish
 

@@ -4,9 +4,29 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/extra_row.h"
+#include "compiler/target/instruction.h"
 
 namespace burnish {
 namespace {
+
+constexpr NumberType kF32 = NumberType::kF32, kI8 = NumberType::kI8;
+const ExtraRow<Instruction> kFmla({.name = "fmla_f32x4",
+                                   .kind = InstructionKind::kFma,
+                                   .feature = "neon",
+                                   .left = kF32,
+                                   .right = kF32,
+                                   .sum = kF32,
+                                   .n = 4});
+const ExtraRow<Instruction> kSdot({.name = "sdot_s8x4",
+                                   .kind = InstructionKind::kByteDot,
+                                   .feature = "dotprod",
+                                   .left = kI8,
+                                   .right = kI8,
+                                   .sum = NumberType::kI32,
+                                   .n = 4,
+                                   .k = 4,
+                                   .packed_k = 4});
 
 void CheckUnits(const DeviceModel& model, std::vector<std::string>& broken) {
   std::set<std::string> names;
@@ -144,6 +164,31 @@ DeviceModel GpuLikeDevice() {
   model.axes = {{.axis = Axis::kBlock, .extent = 132, .shared_level = "L2"},
                 {.axis = Axis::kWarp, .extent = 32, .barrier_cycles = 30, .shared_level = "shared"},
                 {.axis = Axis::kLane, .extent = 32, .shared_level = "registers"}};
+  return model;
+}
+
+DeviceModel NeonDevice() {
+  const IsaModel core = {.vector_register_count = 32,
+                         .fused_multiply_add = true,
+                         .fma_per_cycle = 2,
+                         .loads_per_cycle = 2,
+                         .l1d = {64 << 10, 4},
+                         .l2 = {1 << 20, 8},
+                         .l3 = {32 << 20, 16}};
+  DeviceModel model = AmxDevice();
+  model.name = "neon";
+  model.core = core;
+  model.units.clear();
+  for (const Instruction* row : AllInstructions()) {
+    if (row->feature == "neon" || row->feature == "dotprod") {
+      model.units.push_back(UnitOf(*row, core.fma_per_cycle, core.fma_per_cycle, 4));
+    }
+  }
+  std::erase_if(model.levels,
+                [](const MemoryLevel& level) { return level.kind == LevelKind::kTileRegisters; });
+  model.levels[0].size_bytes = int64_t{core.vector_register_count} * core.vector_bytes;
+  model.levels[0].line_bytes = core.vector_bytes;
+  model.axes.back().extent_bytes = core.vector_bytes;
   return model;
 }
 

@@ -13,6 +13,11 @@ namespace burnish {
 // warps. The numbers are of the order of an H100's data sheet; nobody measured them.
 DeviceModel GpuLikeDevice();
 
+// Like two cores of an ARM server: vectors of 16 bytes, and an instruction for sums of four
+// products of signed bytes that no x86 has. Both are rows of instructions beside those of the
+// table. The numbers are of the order of a Neoverse N1's optimization guide; nobody measured them.
+DeviceModel NeonDevice();
+
 // Two cores with AMX: vectors of 16 floats, tiles of 16 x 64 bytes.
 DeviceModel AmxDevice();
 
