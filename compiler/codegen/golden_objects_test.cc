@@ -111,10 +111,10 @@ std::string CodeSha256(const Isa& isa, const Program& lowered) {
   const absl::StatusOr<CompiledModule> module = MakeLlvmBackend()->Compile(
       {.features = isa.features}, {{.symbol = "kernel", .program = &lowered}});
   EXPECT_THAT(module, IsOk());
-  const absl::StatusOr<std::vector<Instruction>> code = Disassemble(module->elf);
+  const absl::StatusOr<std::vector<MachineInstruction>> code = Disassemble(module->elf);
   EXPECT_THAT(code, IsOk());
   std::string text;
-  for (const Instruction& instruction : *code) {
+  for (const MachineInstruction& instruction : *code) {
     absl::StrAppend(&text, instruction.mnemonic, " ", instruction.operands, "\n");
   }
   return Sha256Hex(text);

@@ -15,10 +15,10 @@
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
-#include "compiler/schedule/intrinsics.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/instruction.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -83,14 +83,14 @@ class TensorizeTest : public ::testing::TestWithParam<Isa> {
         CompiledModule module,
         MakeLlvmBackend()->Compile({.features = GetParam().features}, {{.program = &lowered}}));
     *spills = module.kernels[0].innermost_spill_count;
-    ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
-    *multiply_adds = std::count_if(code.begin(), code.end(), [](const Instruction& i) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<MachineInstruction> code, Disassemble(module.elf));
+    *multiply_adds = std::count_if(code.begin(), code.end(), [](const MachineInstruction& i) {
       return i.mnemonic == "pmaddwd" || i.mnemonic == "vpmaddwd" || i.mnemonic == "vpdpbusd" ||
              i.mnemonic == "vpdpwssd" || i.mnemonic == "vdpbf16ps";
     });
     // A trace that names an instruction is no leave to use it where the target lacks it.
     const bool has_vnni = GetParam().name.find("vnni") != std::string::npos;
-    for (const Instruction& i : code) {
+    for (const MachineInstruction& i : code) {
       EXPECT_FALSE(!has_vnni && i.mnemonic.rfind("vpdp", 0) == 0) << i.mnemonic;
     }
     const CpuInfo cpu = HostCpuInfo();
@@ -114,21 +114,19 @@ class TensorizeTest : public ::testing::TestWithParam<Isa> {
 
 TEST_P(TensorizeTest, InstructionDoesTheNest) {
   const std::string isa = GetParam().name;
-  for (const Intrinsic& intrinsic : AllIntrinsics()) {
-    SCOPED_TRACE(intrinsic.name);
+  for (const Instruction* row : AllInstructions()) {
+    SCOPED_TRACE(row->name);
     // Products of tiles: tiles_test.cc.
-    if (intrinsic.group > 0) continue;
-    const Program pattern = ParseProgram(intrinsic.pattern).value();
-    const int lanes = static_cast<int>(pattern.buffers[2].shape[0]);
-    const int depth = static_cast<int>(pattern.buffers[0].shape[0]);
-    const Program defined = Definition(std::string(DTypeName(pattern.buffers[0].dtype)));
+    if (!row->is_nest() || row->tiles != nullptr) continue;
+    const int lanes = row->n, depth = row->k;
+    const Program defined = Definition(std::string(NumberTypeName(row->left)));
     int64_t multiply_adds = 0, spills = 0;
-    Check(defined, Lowered(defined, intrinsic.name, lanes, depth), &multiply_adds, &spills);
+    Check(defined, Lowered(defined, std::string(row->name), lanes, depth), &multiply_adds, &spills);
     const int width = isa.starts_with("avx512") ? 16 : isa == "sse42" ? 4 : 8;
     // Where the instruction is missing, the nest is done without it.
-    const bool has = pattern.buffers[0].dtype == DType::kBf16 ? isa == "avx512bf16"
-                     : depth == 2                             ? true
-                                                              : isa.ends_with("vnni");
+    const bool has = row->kind == InstructionKind::kBf16Dot   ? isa == "avx512bf16"
+                     : row->kind == InstructionKind::kByteDot ? isa.ends_with("vnni")
+                                                              : true;
     EXPECT_EQ(multiply_adds, has ? 5 * std::max(1, lanes / width) : 0);
     // Five rows of four vectors are more than sixteen registers hold.
     if (has && lanes <= width) EXPECT_EQ(spills, 0);

@@ -139,9 +139,9 @@ bool HostHasAllButTiles() {
   return true;
 }
 
-int64_t CountOf(const std::vector<Instruction>& code, const std::string& prefix) {
+int64_t CountOf(const std::vector<MachineInstruction>& code, const std::string& prefix) {
   int64_t count = 0;
-  for (const Instruction& i : code) count += absl::StartsWith(i.mnemonic, prefix) ? 1 : 0;
+  for (const MachineInstruction& i : code) count += absl::StartsWith(i.mnemonic, prefix) ? 1 : 0;
   return count;
 }
 
@@ -273,7 +273,7 @@ TEST(TilesTest, InnerLoopLoadsEachOperandOnce) {
           const CompiledModule module,
           MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.program = &lowered}}));
       EXPECT_EQ(module.kernels[0].innermost_spill_count, 0);
-      ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
+      ASSERT_OK_AND_ASSIGN(const std::vector<MachineInstruction> code, Disassemble(module.elf));
       EXPECT_EQ(CountOf(code, kind.pack == 2 ? "tdpbf16ps" : "tdpbusd"), tiles);
       EXPECT_EQ(CountOf(code, "tileload"), block.tile_rows + block.tile_columns);
       EXPECT_EQ(CountOf(code, "tilezero"), tiles);
@@ -363,7 +363,7 @@ TEST(TilesTest, TargetsWithoutTheUnitDoWithoutIt) {
     ASSERT_OK_AND_ASSIGN(
         const CompiledModule module,
         MakeLlvmBackend()->Compile({.features = features}, {{.program = &lowered}}));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
+    ASSERT_OK_AND_ASSIGN(const std::vector<MachineInstruction> code, Disassemble(module.elf));
     EXPECT_EQ(CountOf(code, "tile") + CountOf(code, "ldtile") + CountOf(code, "tdp"), 0);
     ExpectRight(defined, lowered, features);
   }
@@ -395,7 +395,7 @@ TEST(TilesTest, ChannelsOfPixelsThatLieApart) {
   ASSERT_OK_AND_ASSIGN(
       const CompiledModule module,
       MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.program = &lowered}}));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
+  ASSERT_OK_AND_ASSIGN(const std::vector<MachineInstruction> code, Disassemble(module.elf));
   EXPECT_EQ(CountOf(code, "tdpbusd"), 1);
   ExpectRight(defined, lowered, kWithTiles);
 }
@@ -411,7 +411,7 @@ TEST(TilesTest, NestWhoseWeightsAreStoredAnotherWayIsDoneWithoutIt) {
   ASSERT_OK_AND_ASSIGN(
       const CompiledModule module,
       MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.program = &lowered}}));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
+  ASSERT_OK_AND_ASSIGN(const std::vector<MachineInstruction> code, Disassemble(module.elf));
   EXPECT_EQ(CountOf(code, "tdp"), 0);
   ExpectRight(defined, lowered, kWithTiles, /*seed=*/3, /*uses_tiles=*/false);
 }

@@ -17,6 +17,7 @@
 #include "compiler/ir/skip_borders.h"
 #include "compiler/ir/space_rows.h"
 #include "compiler/ir/specialize.h"
+#include "compiler/target/instruction.h"
 
 namespace burnish {
 namespace {
@@ -241,15 +242,16 @@ class BlockLowering {
     const size_t rank = window.shape.size();
     const int64_t rows = rank < 2 ? 0 : window.shape[rank - 2];
     const int64_t row_bytes = rank < 2 ? 0 : window.shape[rank - 1] * SizeBytes(window.dtype);
-    if (rows < 1 || rows > kTileRowsMax || row_bytes > kTileRowBytes) {
+    const TileFile& most = GreatestTiles();
+    if (rows < 1 || rows > most.rows || row_bytes > most.row_bytes) {
       return absl::InvalidArgumentError(absl::StrCat("tile window ", window.name, " has ", rows,
                                                      " rows of ", row_bytes, " bytes, want 1 to ",
-                                                     kTileRowsMax, " of at most ", kTileRowBytes));
+                                                     most.rows, " of at most ", most.row_bytes));
     }
     const int64_t tiles = ElementCount(window.shape) / rows / window.shape[rank - 1];
-    if (tiles <= kTileRegisters - 2) return absl::OkStatus();
+    if (tiles <= most.count - 2) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("tile window ", window.name, " has ", tiles,
-                                                   " tiles, want at most ", kTileRegisters - 2));
+                                                   " tiles, want at most ", most.count - 2));
   }
 
   // init and finish run outside of `node`: what they read must not be computed inside.

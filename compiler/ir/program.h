@@ -34,9 +34,6 @@ enum class BufferRole : uint8_t { kInput, kConstant, kOutput, kPacked, kTemp };
 // touch; the dimensions before them say which register, and are constant after unrolling.
 enum class Scope : uint8_t { kGlobal, kScratch, kRegister, kShared, kLocal, kAuto, kTile };
 
-// What tile registers hold: so many rows of so many bytes each, and there are so many of them.
-// Source: Intel SDM vol. 1, chapter 18, palette 1.
-inline constexpr int64_t kTileRowsMax = 16, kTileRowBytes = 64, kTileRegisters = 8;
 // Nests that move a tile to and from the memory of its buffer's rows, and that clear it: lowering
 // puts them around a tile's sums.
 inline constexpr char kTileZero[] = "tile_zero", kTileLoad[] = "tile_load",
@@ -146,7 +143,7 @@ struct Node {
   LoopKind loop_kind = LoopKind::kSerial;
   int32_t lanes = 0;       // kVectorized: lanes of one vector; the rest of an extent is narrower.
   std::string thread_tag;  // kBound: "block.x", "thread.y", ..
-  std::string intrinsic;   // kTensorized: its name in schedule/intrinsics.h
+  std::string intrinsic;   // kTensorized: its name in compiler/target/instruction.h
   // kBlock, kStage: the block (of a stage: the one that writes the staged window)
   BlockId block = -1;
   // kStage: the window; kStore, kPrefetch: the buffer

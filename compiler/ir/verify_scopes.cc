@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/verify_rules.h"
+#include "compiler/target/instruction.h"
 
 namespace burnish {
 namespace {
@@ -48,9 +49,10 @@ class ScopeVerifier {
       tiles_ = 0;
       RETURN_IF_ERROR(Walk(nest).status());
       // An instruction has its operands in such registers, too: one of each side at least.
-      if (tiles_ > kTileRegisters - 2) {
-        return Broken("got ", tiles_, " tiles of sums in one nest, want at most ",
-                      kTileRegisters - 2, ": two of ", kTileRegisters, " registers are operands'");
+      const int64_t registers = GreatestTiles().count;
+      if (tiles_ > registers - 2) {
+        return Broken("got ", tiles_, " tiles of sums in one nest, want at most ", registers - 2,
+                      ": two of ", registers, " registers are operands'");
       }
     }
     return absl::OkStatus();
@@ -68,9 +70,10 @@ class ScopeVerifier {
     const size_t rank = buffer.shape.size();
     if (rank < 2) return Broken("tile buffer ", buffer.name, " has no rows and columns");
     const int64_t bytes = buffer.shape[rank - 1] * SizeBytes(buffer.dtype);
-    if (buffer.shape[rank - 2] > kTileRowsMax || bytes > kTileRowBytes) {
+    const TileFile& most = GreatestTiles();
+    if (buffer.shape[rank - 2] > most.rows || bytes > most.row_bytes) {
       return Broken("tile buffer ", buffer.name, ": got ", buffer.shape[rank - 2], " rows of ",
-                    bytes, " bytes, want at most ", kTileRowsMax, " of ", kTileRowBytes);
+                    bytes, " bytes, want at most ", most.rows, " of ", most.row_bytes);
     }
     return absl::OkStatus();
   }

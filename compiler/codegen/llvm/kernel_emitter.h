@@ -26,7 +26,7 @@ struct FunctionOptions {
   int integer_vector_bits = 128;       // Of the widest vectors of 16-bit integers.
   bool prefetches_through_l1 = false;  // See EmitState.
   bool masks_lanes = false;  // Whether loads and stores of vectors leave lanes out at no cost.
-  TileUnits tiles;
+  TileProducts tiles;
 };
 
 // Adds one exported function. INVALID_ARGUMENT for a program that is not lowered or asks for what

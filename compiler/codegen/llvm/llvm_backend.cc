@@ -13,6 +13,8 @@
 #include "compiler/codegen/llvm/kernel_layout.h"
 #include "compiler/codegen/llvm/shared_library.h"
 #include "compiler/codegen/llvm/tile_order.h"
+#include "compiler/target/core_rates.h"
+#include "compiler/target/instruction.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/MachineDominators.h"
 #include "llvm/CodeGen/MachineFrameInfo.h"
@@ -113,9 +115,18 @@ class SpillCounter : public llvm::DiagnosticHandler {
   std::string* errors_;
 };
 
-bool HasFeature(const CodegenTarget& target, const char* feature) {
+bool HasFeature(const CodegenTarget& target, absl::string_view feature) {
   return std::find(target.features.begin(), target.features.end(), feature) !=
          target.features.end();
+}
+
+TileProducts TileProductsOf(const CodegenTarget& target) {
+  TileProducts products;
+  for (const Instruction* row : AllInstructions()) {
+    const bool has = HasFeature(target, "amx-tile") && HasFeature(target, row->feature);
+    if (row->tiles != nullptr && has) products.push_back(row);
+  }
+  return products;
 }
 
 // "+avx2,+fma". What is not listed is off: the base CPU has SSE2 only.
@@ -331,15 +342,9 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
       .integer_vector_bits = HasFeature(target, "avx512bw") ? 512
                              : HasFeature(target, "avx2")   ? 256
                                                             : 128,
-      // A Winograd layer (7x7, 512 channels) on one thread of an EPYC (Zen 5), 29 November 2026:
-      // 865 us without prefetches; with prefetcht1 880 us where weights begin at a multiple of 128
-      // bytes, 590 us where they begin 64 bytes further; with prefetcht0 590 us of both. Why was
-      // not found out (no counters there). On a Granite Rapids models take 0.95 to 1.03 of their
-      // time with it, 1.00 in the mean; others were not looked at.
-      .prefetches_through_l1 = target.tune_cpu == "znver5",
+      .prefetches_through_l1 = CoreRatesOf(target.tune_cpu).prefetches_through_l1,
       .masks_lanes = HasFeature(target, "avx512bw") && HasFeature(target, "avx512vl"),
-      .tiles = {.bf16 = HasFeature(target, "amx-tile") && HasFeature(target, "amx-bf16"),
-                .int8 = HasFeature(target, "amx-tile") && HasFeature(target, "amx-int8")}};
+      .tiles = TileProductsOf(target)};
   RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   if (info.has_pack) {
     options.symbol = PackSymbol(source.symbol);

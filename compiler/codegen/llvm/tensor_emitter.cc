@@ -11,6 +11,8 @@
 #include "compiler/codegen/llvm/expr_emitter.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
 #include "compiler/codegen/llvm/tile_emitter.h"
+#include "compiler/ir/number_type.h"
+#include "compiler/target/instruction.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
@@ -18,38 +20,6 @@ namespace burnish {
 namespace {
 
 // ---- C[i] += sum(A[j]) * sum(B[i, j]), j in 2 or 4, with factors converted to the sum's type.
-
-// What multiplies and adds: pmaddwd on widened bytes, vpdpbusd, vdpbf16ps.
-enum class DotKind { kWidenedBytes, kBytes, kBfloat16 };
-
-// The nests of schedule/intrinsics.h.
-struct DotNest {
-  absl::string_view name;
-  DotKind kind;
-  int lanes, depth;
-  DType left, right, sum;  // Of A, B and C.
-};
-constexpr DotNest Widened(absl::string_view name, int lanes, DType left) {
-  return {name, DotKind::kWidenedBytes, lanes, 2, left, DType::kI8, DType::kI32};
-}
-constexpr DotNest Bytes(absl::string_view name, int lanes) {
-  return {name, DotKind::kBytes, lanes, 4, DType::kU8, DType::kI8, DType::kI32};
-}
-constexpr DotNest Bfloat16s(absl::string_view name, int lanes) {
-  return {name, DotKind::kBfloat16, lanes, 2, DType::kBf16, DType::kBf16, DType::kF32};
-}
-constexpr DotNest kDotNests[] = {Widened("dot2_i8x4", 4, DType::kI8),
-                                 Widened("dot2_i8x8", 8, DType::kI8),
-                                 Widened("dot2_i8x16", 16, DType::kI8),
-                                 Widened("dot2_u8i8x4", 4, DType::kU8),
-                                 Widened("dot2_u8i8x8", 8, DType::kU8),
-                                 Widened("dot2_u8i8x16", 16, DType::kU8),
-                                 Bytes("vnni_u8s8x4", 4),
-                                 Bytes("vnni_u8s8x8", 8),
-                                 Bytes("vnni_u8s8x16", 16),
-                                 Bfloat16s("dot_bf16x4", 4),
-                                 Bfloat16s("dot_bf16x8", 8),
-                                 Bfloat16s("dot_bf16x16", 16)};
 
 struct FoundNest {
   VarId i = -1, j = -1;
@@ -66,20 +36,15 @@ struct Steps {
 
 class DotEmitter {
  public:
-  DotEmitter(const DotNest& dot, EmitState& state, ExprEmitter& expressions)
-      : dot_(dot),
-        lanes_(dot.lanes),
-        state_(state),
-        expressions_(expressions),
-        b_(*state.builder) {}
+  DotEmitter(const Instruction& dot, EmitState& state, ExprEmitter& expressions)
+      : dot_(dot), lanes_(dot.n), state_(state), expressions_(expressions), b_(*state.builder) {}
 
   bool Emit(const Node& loop) {
     if (!Find(loop)) return false;
     for (VarId var : {nest_.i, nest_.j}) state_.vars[var] = {.bound = true};
     MemoryEmitter& memory = expressions_.memory();
-    llvm::Value* const left = memory.LoadRow(nest_.left->id, nest_.left->operands, dot_.depth);
-    llvm::Value* const rows =
-        memory.LoadRow(nest_.rows->id, nest_.rows->operands, dot_.depth * lanes_);
+    llvm::Value* const left = memory.LoadRow(nest_.left->id, nest_.left->operands, dot_.k);
+    llvm::Value* const rows = memory.LoadRow(nest_.rows->id, nest_.rows->operands, dot_.k * lanes_);
     llvm::Value* const old = memory.LoadRow(nest_.store->buffer, nest_.store->indices, lanes_);
     memory.StoreRow(nest_.store->buffer, nest_.store->indices, Sum(old, left, rows));
     for (VarId var : {nest_.i, nest_.j}) state_.vars[var].bound = false;
@@ -89,19 +54,20 @@ class DotEmitter {
  private:
   llvm::Value* Sum(llvm::Value* old, llvm::Value* left, llvm::Value* rows) {
     switch (dot_.kind) {
-      case DotKind::kWidenedBytes:
-        return b_.CreateAdd(old, MultiplyAdd(Pairs(left), Widened(rows)));
-      case DotKind::kBytes:
+      case InstructionKind::kByteDot:
         return AddFour(old, left, rows);
-      case DotKind::kBfloat16:
+      case InstructionKind::kBf16Dot:
         return AddBfloat16(old, left, rows);
+      default:
+        return b_.CreateAdd(old, MultiplyAdd(Pairs(left), Widened(rows)));
     }
-    return old;
   }
 
   bool Find(const Node& outer) {
-    if (dot_.kind == DotKind::kBytes && state_.dot4_bits < 128) return false;
-    if (dot_.kind == DotKind::kBfloat16 && !state_.small_floats.bf16) return false;
+    // vpdpbusd wants an unsigned factor; others have instructions for two signed ones.
+    const bool is_bytes = dot_.kind == InstructionKind::kByteDot;
+    if (is_bytes && (state_.dot4_bits < 128 || dot_.left != NumberType::kU8)) return false;
+    if (dot_.kind == InstructionKind::kBf16Dot && !state_.small_floats.bf16) return false;
     const auto only_child = [&](const Node& node) -> const Node* {
       return node.children.size() == 1 ? &state_.program->nodes[node.children[0]] : nullptr;
     };
@@ -114,7 +80,7 @@ class DotEmitter {
     if (store->combiner != Combiner::kSum || store->value->kind != ExprKind::kMul) return false;
     nest_ = {.i = outer.var, .j = inner->var, .store = store};
     if (!IsInt(state_.program->vars[nest_.i].extent, lanes_) ||
-        !IsInt(state_.program->vars[nest_.j].extent, dot_.depth) || state_.vector_var >= 0 ||
+        !IsInt(state_.program->vars[nest_.j].extent, dot_.k) || state_.vector_var >= 0 ||
         state_.mask != nullptr) {
       return false;
     }
@@ -125,21 +91,21 @@ class DotEmitter {
     nest_.rows = second;
     // The product commutes: either factor may be the one that all sums have.
     if (StepsOf(first->id, first->operands) != Steps{0, 1}) std::swap(nest_.left, nest_.rows);
-    return nest_.left->dtype == dot_.left && nest_.rows->dtype == dot_.right &&
+    return IsOf(dot_.left, nest_.left->dtype) && IsOf(dot_.right, nest_.rows->dtype) &&
            StepsOf(nest_.left->id, nest_.left->operands) == Steps{0, 1} &&
-           StepsOf(nest_.rows->id, nest_.rows->operands) == Steps{dot_.depth, 1} &&
+           StepsOf(nest_.rows->id, nest_.rows->operands) == Steps{dot_.k, 1} &&
            StepsOf(store->buffer, store->indices) == Steps{1, 0} &&
-           state_.program->buffers[store->buffer].dtype == dot_.sum &&
+           IsOf(dot_.sum, state_.program->buffers[store->buffer].dtype) &&
            state_.buffers[store->buffer].pointer != nullptr &&
            !state_.buffers[store->buffer].read_only;
   }
 
   // The load that is one factor, converted; null where it is something else.
   const ExprNode* Factor(const Expr& e) const {
-    if (e->kind != ExprKind::kCast || e->dtype != dot_.sum) return nullptr;
+    if (e->kind != ExprKind::kCast || !IsOf(dot_.sum, e->dtype)) return nullptr;
     const ExprNode& load = *e->operands[0];
     const bool known = load.kind == ExprKind::kLoad &&
-                       (load.dtype == dot_.left || load.dtype == dot_.right) &&
+                       (IsOf(dot_.left, load.dtype) || IsOf(dot_.right, load.dtype)) &&
                        state_.buffers[load.id].pointer != nullptr;
     return known ? &load : nullptr;
   }
@@ -151,7 +117,7 @@ class DotEmitter {
     const VarRanges outside = state_.Ranges();
     const LinearForm form = ToLinear(flat, [&](VarId var) -> std::optional<Range> {
       if (var == nest_.i) return Range{0, lanes_ - 1};
-      if (var == nest_.j) return Range{0, dot_.depth - 1};
+      if (var == nest_.j) return Range{0, dot_.k - 1};
       return outside(var);
     });
     if (form.HidesVar(nest_.i) || form.HidesVar(nest_.j)) return std::nullopt;
@@ -183,7 +149,7 @@ class DotEmitter {
   llvm::Value* Pairs(llvm::Value* pair) {
     llvm::Type* const type = llvm::FixedVectorType::get(b_.getInt16Ty(), 2);
     llvm::Value* const wide =
-        IsUnsigned(dot_.left) ? b_.CreateZExt(pair, type) : b_.CreateSExt(pair, type);
+        dot_.left == NumberType::kU8 ? b_.CreateZExt(pair, type) : b_.CreateSExt(pair, type);
     return InEachLane(wide);
   }
 
@@ -245,7 +211,7 @@ class DotEmitter {
     return b_.CreateShuffleVector(low, high, all);
   }
 
-  const DotNest& dot_;
+  const Instruction& dot_;
   const int lanes_;
   EmitState& state_;
   ExprEmitter& expressions_;
@@ -261,8 +227,8 @@ bool EmitTensorized(const Node& loop, EmitState& state, ExprEmitter& expressions
     return tiles.Emit(static_cast<NodeId>(&loop - state.program->nodes.data()),
                       expressions.memory());
   }
-  for (const DotNest& dot : kDotNests) {
-    if (loop.intrinsic == dot.name) return DotEmitter(dot, state, expressions).Emit(loop);
+  if (const Instruction* const dot = FindNest(loop.intrinsic); dot != nullptr) {
+    return DotEmitter(*dot, state, expressions).Emit(loop);
   }
   state.Fail(absl::StrCat("there is no instruction ", loop.intrinsic));
   return true;

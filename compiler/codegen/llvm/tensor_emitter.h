@@ -1,4 +1,5 @@
-// Loop nests that one instruction computes: the rows of schedule/intrinsics.h that x86 has.
+// Loop nests that one instruction computes: the rows of compiler/target/instruction.cc that x86
+// has.
 #ifndef COMPILER_CODEGEN_LLVM_TENSOR_EMITTER_H_
 #define COMPILER_CODEGEN_LLVM_TENSOR_EMITTER_H_
 

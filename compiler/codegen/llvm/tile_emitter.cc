@@ -33,7 +33,7 @@ std::vector<uint8_t> ConfigurationOf(const TileRegisters& registers) {
 
 }  // namespace
 
-void TileEmitter::Forget() { operands_.fill({}); }
+void TileEmitter::Forget() { operands_.assign(operands_.size(), {}); }
 
 void TileEmitter::BeginPhase(NodeId phase) {
   const auto found = plan_.phases.find(phase);
@@ -78,15 +78,15 @@ bool TileEmitter::Emit(NodeId loop, MemoryEmitter& memory) {
       Move(true, sum, memory.RowPointer(nest.store->buffer, nest.store->indices),
            nest.left_stride_bytes);
       break;
-    case TileOperation::kBf16:
-    case TileOperation::kU8S8: {
+    case TileOperation::kProduct: {
       const int left = OperandOf(*nest.left, nest.left_stride_bytes, registers_->first_left(),
                                  registers_->left, memory);
       const int right = OperandOf(*nest.right, nest.right_stride_bytes, registers_->first_right(),
                                   registers_->right, memory);
       const auto number = [&](int tile) { return b.getInt8(static_cast<uint8_t>(tile)); };
-      b.CreateIntrinsic(nest.operation == TileOperation::kBf16 ? llvm::Intrinsic::x86_tdpbf16ps
-                                                               : llvm::Intrinsic::x86_tdpbusd,
+      b.CreateIntrinsic(nest.product->kind == InstructionKind::kBf16Tiles
+                            ? llvm::Intrinsic::x86_tdpbf16ps
+                            : llvm::Intrinsic::x86_tdpbusd,
                         {}, {number(sum), number(left), number(right)});
       break;
     }

@@ -7,8 +7,8 @@
 #ifndef COMPILER_CODEGEN_LLVM_TILE_EMITTER_H_
 #define COMPILER_CODEGEN_LLVM_TILE_EMITTER_H_
 
-#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "compiler/codegen/llvm/emit_state.h"
 #include "compiler/codegen/llvm/tile_plan.h"
@@ -57,7 +57,7 @@ class TileEmitter {
   const TilePlan& plan_;
   EmitState& state_;
   const TileRegisters* registers_ = nullptr;  // Of the present phase; null: none.
-  std::array<Operand, kTileRegisters> operands_;
+  std::vector<Operand> operands_ = std::vector<Operand>(GreatestTiles().count);
   int64_t clock_ = 0;
 };
 

@@ -7,29 +7,19 @@
 #include <set>
 #include <utility>
 
+#include "compiler/ir/number_type.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {
 namespace {
 
-struct TileName {
-  absl::string_view name;
-  TileOperation operation;
-  DType left = DType::kF32, right = DType::kF32, sum = DType::kF32;  // Of products.
-};
-constexpr TileName kNames[] = {
-    {kTileZero, TileOperation::kZero},
-    {kTileLoad, TileOperation::kLoad},
-    {kTileStore, TileOperation::kStore},
-    {"amx_bf16", TileOperation::kBf16, DType::kBf16, DType::kBf16, DType::kF32},
-    {"amx_u8s8", TileOperation::kU8S8, DType::kU8, DType::kI8, DType::kI32},
-};
-
-const TileName* FindName(absl::string_view intrinsic) {
-  for (const TileName& name : kNames) {
-    if (name.name == intrinsic) return &name;
-  }
-  return nullptr;
+std::optional<TileNest> NestNamed(absl::string_view intrinsic) {
+  if (intrinsic == kTileZero) return TileNest{.operation = TileOperation::kZero};
+  if (intrinsic == kTileLoad) return TileNest{.operation = TileOperation::kLoad};
+  if (intrinsic == kTileStore) return TileNest{.operation = TileOperation::kStore};
+  const Instruction* const product = FindNest(intrinsic);
+  if (product == nullptr || product->tiles == nullptr) return std::nullopt;
+  return TileNest{.operation = TileOperation::kProduct, .product = product};
 }
 
 bool IsPositiveZero(const Expr& e) {
@@ -40,22 +30,24 @@ bool IsPositiveZero(const Expr& e) {
 // Recognizes nests. Each condition is one that the instruction computes something else without.
 class Matcher {
  public:
-  Matcher(const Program& program, const TileUnits& units)
-      : program_(program), units_(units), ranges_([&program](VarId var) -> std::optional<Range> {
+  Matcher(const Program& program, const TileProducts& products)
+      : program_(program),
+        products_(products),
+        ranges_([&program](VarId var) -> std::optional<Range> {
           return Range{0, MaxExtent(program, var) - 1};
         }) {}
 
   // Nullopt: not what its name says, or the target has no such instruction.
   std::optional<TileNest> Match(const Node& loop) {
-    const TileName* const name = FindName(loop.intrinsic);
-    if (name == nullptr) return std::nullopt;
-    TileNest nest{.operation = name->operation};
-    const bool is_bf16 = nest.operation == TileOperation::kBf16;
-    const bool is_product = is_bf16 || nest.operation == TileOperation::kU8S8;
-    // Both have the instructions that only move.
-    if (is_product ? !(is_bf16 ? units_.bf16 : units_.int8) : !(units_.bf16 || units_.int8)) {
-      return std::nullopt;
-    }
+    std::optional<TileNest> named = NestNamed(loop.intrinsic);
+    if (!named.has_value()) return std::nullopt;
+    TileNest& nest = *named;
+    const bool is_product = nest.product != nullptr;
+    // The instructions that only move come with any product.
+    const bool has =
+        is_product ? std::find(products_.begin(), products_.end(), nest.product) != products_.end()
+                   : !products_.empty();
+    if (!has) return std::nullopt;
     const Node* node = &loop;
     for (size_t depth = 0; depth < (is_product ? 4 : 2); ++depth) {
       if (node->kind != NodeKind::kLoop || node->children.size() != 1) return std::nullopt;
@@ -65,8 +57,8 @@ class Matcher {
       extents_[depth] = extent->int_value;
       node = &program_.nodes[node->children[0]];
     }
-    if (node->kind != NodeKind::kStore || extents_[0] > kTileRowsMax ||
-        extents_[1] > kTileRowBytes / kSumBytes) {
+    if (node->kind != NodeKind::kStore || extents_[0] > tiles_.rows ||
+        extents_[1] > tiles_.row_bytes / kSumBytes) {
       return std::nullopt;
     }
     nest.store = node;
@@ -74,8 +66,8 @@ class Matcher {
     nest.columns = extents_[1];
     if (is_product) nest.groups = extents_[2];
     vars_ = nest.vars;
-    const bool matches = is_product ? MatchProduct(*name, nest) : MatchMove(nest);
-    return matches ? std::optional(nest) : std::nullopt;
+    const bool matches = is_product ? MatchProduct(*nest.product, nest) : MatchMove(nest);
+    return matches ? named : std::nullopt;
   }
 
  private:
@@ -100,13 +92,12 @@ class Matcher {
     return row.has_value();
   }
 
-  bool MatchProduct(const TileName& name, TileNest& nest) {
+  bool MatchProduct(const Instruction& product, TileNest& nest) {
     const Node& store = *nest.store;
-    // As many factors as four bytes hold lie side by side.
-    const int64_t pack = kSumBytes / SizeBytes(name.left);
-    if (extents_[2] > kTileRowBytes / kSumBytes || extents_[3] != pack ||
+    const int64_t pack = product.packed_k;
+    if (extents_[2] > tiles_.row_bytes / kSumBytes || extents_[3] != pack ||
         store.combiner != Combiner::kSum || store.value->kind != ExprKind::kMul ||
-        store.value->dtype != name.sum) {
+        !IsOf(product.sum, store.value->dtype)) {
       return false;
     }
     nest.left = Factor(store.value->operands[0]);
@@ -114,7 +105,9 @@ class Matcher {
     if (nest.left == nullptr || nest.right == nullptr) return false;
     // The product commutes: rows are the left one's.
     if (MentionsColumn(*nest.left)) std::swap(nest.left, nest.right);
-    if (nest.left->dtype != name.left || nest.right->dtype != name.right) return false;
+    if (!IsOf(product.left, nest.left->dtype) || !IsOf(product.right, nest.right->dtype)) {
+      return false;
+    }
     const auto row = RowStride(nest.left->id, nest.left->operands, 0, {{2, pack}, {3, 1}});
     const auto group = RowStride(nest.right->id, nest.right->operands, 2, {{1, pack}, {3, 1}});
     if (!row.has_value() || !group.has_value()) return false;
@@ -221,7 +214,8 @@ class Matcher {
   }
 
   const Program& program_;
-  const TileUnits units_;
+  const TileProducts& products_;
+  const TileFile& tiles_ = GreatestTiles();
   const VarRanges ranges_;
   std::array<VarId, 4> vars_ = {-1, -1, -1, -1};
   std::array<int64_t, 4> extents_ = {};
@@ -250,7 +244,7 @@ bool Agrees(const TileNest& nest, TileRegisters& registers) {
 
 }  // namespace
 
-bool IsTileNest(absl::string_view intrinsic) { return FindName(intrinsic) != nullptr; }
+bool IsTileNest(absl::string_view intrinsic) { return NestNamed(intrinsic).has_value(); }
 
 int64_t TileCount(const Buffer& buffer) {
   const size_t rank = buffer.shape.size();
@@ -258,7 +252,8 @@ int64_t TileCount(const Buffer& buffer) {
                   : ElementCount(buffer.shape) / buffer.shape[rank - 1] / buffer.shape[rank - 2];
 }
 
-TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units) {
+TilePlan PlanTiles(const Program& program, NodeId root, const TileProducts& products) {
+  const int64_t registers_max = GreatestTiles().count;
   TilePlan plan{.first = std::vector<int>(program.buffers.size(), -1)};
   for (NodeId phase : program.nodes[root].children) {
     std::map<NodeId, TileNest> nests;
@@ -276,7 +271,7 @@ TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units) 
         good = good && (touched.empty() || matched.count(&node) > 0);
       }
       if (node.kind != NodeKind::kLoop || node.loop_kind != LoopKind::kTensorized) continue;
-      const std::optional<TileNest> nest = Matcher(program, units).Match(node);
+      const std::optional<TileNest> nest = Matcher(program, products).Match(node);
       if (!nest.has_value()) continue;
       good = good && Agrees(*nest, registers);
       matched.insert(nest->store);
@@ -284,10 +279,10 @@ TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units) 
     }
     for (BufferId tile : tiles) {
       const int64_t count = TileCount(program.buffers[tile]);
-      good = good && count <= kTileRegisters;
-      registers.sums += static_cast<int>(std::min(count, kTileRegisters));
+      good = good && count <= registers_max;
+      registers.sums += static_cast<int>(std::min(count, registers_max));
     }
-    const int operands = static_cast<int>(kTileRegisters) - registers.sums;
+    const int operands = static_cast<int>(registers_max) - registers.sums;
     if (tiles.empty() || !good || operands < 2) continue;
     registers.left = operands / 2;
     registers.right = operands - registers.left;

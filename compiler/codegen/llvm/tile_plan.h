@@ -9,25 +9,25 @@
 
 #include "absl/strings/string_view.h"
 #include "compiler/ir/program.h"
+#include "compiler/target/instruction.h"
 
 namespace burnish {
 
 // What the target has.
-struct TileUnits {
-  bool bf16 = false, int8 = false;
-};
+using TileProducts = std::vector<const Instruction*>;
 
-enum class TileOperation { kZero, kLoad, kStore, kBf16, kU8S8 };
+enum class TileOperation { kZero, kLoad, kStore, kProduct };
 
 // One nest of an instruction.
 struct TileNest {
   TileOperation operation;
+  const Instruction* product = nullptr;          // Null: it moves.
   std::array<VarId, 4> vars = {-1, -1, -1, -1};  // Rows and columns; of products, both of k.
   int64_t rows = 0, columns = 0;
   int64_t groups = 0;  // Of products; else 0.
   const Node* store = nullptr;
-  BufferId tiles = -1;                    // The buffer in tile registers.
-  const std::vector<Expr>* tile_indices;  // Of the sums.
+  BufferId tiles = -1;                              // The buffer in tile registers.
+  const std::vector<Expr>* tile_indices = nullptr;  // Of the sums.
   // Of products: loads of both factors. Of kLoad: `left` is what is loaded.
   const ExprNode* left = nullptr;
   const ExprNode* right = nullptr;
@@ -55,7 +55,7 @@ struct TilePlan {
 // Of a lowered program's root. A phase in which a tile buffer is touched otherwise than by
 // instructions of the target, on tiles of one shape, has its tiles in memory: its nests are emitted
 // as they stand.
-TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units);
+TilePlan PlanTiles(const Program& program, NodeId root, const TileProducts& products);
 
 // Whether lowered programs may have nests of this name. They are products of rows by columns, or
 // move a tile.

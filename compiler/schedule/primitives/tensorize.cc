@@ -1,8 +1,8 @@
-// tensorize@1 vi intrinsic=dot2_i8x8: the nest from loop vi on is done by an instruction of the
-// table in schedule/intrinsics.h. The nest must be the instruction's own: the same loops, the same
-// block, the same steps of every access in memory as its buffers are stored now. Where a program is
-// compiled with other storage, the nest is done as it stands. A product of tiles takes as many
-// rows, columns and groups as the loops have, and the block's sums must be staged in tile
+// tensorize@1 vi intrinsic=NAME: the nest from loop vi on is done by an instruction of the
+// table in compiler/target/instruction.cc. The nest must be the instruction's own: the same loops,
+// the same block, the same steps of every access in memory as its buffers are stored now. Where a
+// program is compiled with other storage, the nest is done as it stands. A product of tiles takes
+// as many rows, columns and groups as the loops have, and the block's sums must be staged in tile
 // registers.
 #include <map>
 #include <string>
@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
-#include "compiler/schedule/intrinsics.h"
 #include "compiler/schedule/primitives/annotate.h"
 #include "compiler/schedule/primitives/primitives.h"
 #include "compiler/schedule/rewrite.h"
+#include "compiler/target/instruction.h"
 
 namespace burnish {
 namespace {
@@ -133,18 +133,19 @@ class NestMatcher {
 };
 
 // What a product of tiles is to have: rows, columns and groups of the three outermost loops.
-absl::StatusOr<TileShape> ShapeOf(const Program& program, NodeId loop, const Intrinsic& intrinsic) {
+absl::StatusOr<TileShape> ShapeOf(const Program& program, NodeId loop,
+                                  const Instruction& intrinsic) {
   TileShape shape;
-  if (intrinsic.group == 0) return shape;
+  if (intrinsic.tiles == nullptr) return shape;
   NodeId nest = loop;
   for (int64_t* const size : {&shape.rows, &shape.columns, &shape.groups}) {
     const Node& node = program.nodes[nest];
     if (node.kind != NodeKind::kLoop) return Refuse("the nest has fewer loops");
     const Var& var = program.vars[node.var];
     if (!IsConstInt(var.extent) || var.extent->int_value < 1 ||
-        var.extent->int_value > kTileRowsMax) {
-      return Refuse("rows, columns and groups of ", intrinsic.name, " are 1 to ",
-                    absl::StrCat(kTileRowsMax), ", and loop ", var.name,
+        var.extent->int_value > intrinsic.tiles->rows) {
+      return Refuse("rows, columns and groups of ", std::string(intrinsic.name), " are 1 to ",
+                    absl::StrCat(intrinsic.tiles->rows), ", and loop ", var.name,
                     " has not one constant extent among them");
     }
     *size = var.extent->int_value;
@@ -157,7 +158,8 @@ absl::StatusOr<TileShape> ShapeOf(const Program& program, NodeId loop, const Int
       return shape;
     }
   }
-  return Refuse("sums of ", intrinsic.name, " live in tile registers: stage them with scope=tile");
+  return Refuse("sums of ", std::string(intrinsic.name),
+                " live in tile registers: stage them with scope=tile");
 }
 
 }  // namespace
@@ -165,7 +167,7 @@ absl::StatusOr<TileShape> ShapeOf(const Program& program, NodeId loop, const Int
 absl::Status ApplyTensorize(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, SerialLoop(step, program));
   ASSIGN_OR_RETURN(const std::string name, step.GetWord("intrinsic"));
-  const Intrinsic* const intrinsic = FindIntrinsic(name);
+  const Instruction* const intrinsic = FindNest(name);
   if (intrinsic == nullptr) return Refuse("there is no instruction ", name);
   for (NodeId around : LoopsAround(program, loop)) {
     if (program.nodes[around].loop_kind == LoopKind::kVectorized) {
@@ -173,8 +175,9 @@ absl::Status ApplyTensorize(const Step& step, Program& program) {
     }
   }
   ASSIGN_OR_RETURN(const TileShape shape, ShapeOf(program, loop, *intrinsic));
-  ASSIGN_OR_RETURN(const Program pattern, ParseProgram(PatternOf(*intrinsic, shape)));
-  const absl::Status matched = NestMatcher(program, pattern, intrinsic->group > 0).MatchNest(loop);
+  ASSIGN_OR_RETURN(const Program pattern, ParseProgram(NestText(*intrinsic, shape)));
+  const absl::Status matched =
+      NestMatcher(program, pattern, intrinsic->tiles != nullptr).MatchNest(loop);
   if (!matched.ok()) return Refuse("this is no ", name, ": ", std::string(matched.message()));
   program.nodes[loop].loop_kind = LoopKind::kTensorized;
   program.nodes[loop].intrinsic = name;
