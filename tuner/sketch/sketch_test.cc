@@ -212,6 +212,26 @@ TEST_P(SketchTest, DefaultScheduleComputesTheDefinition) {
   ExpectComputes(workload, trace, "default");
 }
 
+// Primes, which share two dimensions badly; and more workers than a small task has work for.
+TEST_P(SketchTest, AnyNumberOfWorkersHasSketchesAndADefault) {
+  const Program workload = WorkloadOf(GetParam());
+  for (const char* arch : {"znver3", "sapphirerapids"}) {
+    for (const int threads : {1, 3, 7, 12, 61, 1024}) {
+      SCOPED_TRACE(absl::StrCat(arch, ", threads ", threads));
+      ASSERT_OK_AND_ASSIGN(const Target target,
+                           ParseTarget(absl::StrCat("cpu:arch=", arch, ",threads=", threads)));
+      const DeviceModel device = DeviceModelOf(target);
+      EXPECT_TRUE(
+          absl::c_any_of(GenerateSketches(workload, device, {.algorithms = true}),
+                         [](const Sketch& sketch) { return !EnumeratePoints(sketch, 1).empty(); }));
+      if (threads != 7) continue;  // The model weighs all points.
+      ASSERT_OK_AND_ASSIGN(const Program scheduled,
+                           ApplyTrace(DefaultSchedule(workload, device), workload));
+      EXPECT_THAT(Lower(scheduled), IsOk());
+    }
+  }
+}
+
 TEST_P(SketchTest, EveryDefaultThatAlgorithmsAllowComputesTheDefinition) {
   const Program workload = WorkloadOf(GetParam());
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));

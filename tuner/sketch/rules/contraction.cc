@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/schedule/intrinsics.h"
+#include "compiler/ir/number_type.h"
+#include "compiler/target/instruction.h"
 
 namespace burnish {
 namespace {
@@ -150,22 +151,18 @@ std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& prog
   const Block& block = program.blocks[c.block];
   const int64_t columns = Extent(program, c.vector_axis);
   const int64_t depth = SegmentDepth(program, c);
-  const auto is = [](NumberType type, DType dtype) {
-    return NumberTypeName(type) == DTypeName(dtype);
-  };
   std::vector<TileUnit> units, shifted;
   for (const ComputeUnit& unit : device.units) {
     // One row of sums in vector registers: tiles of more rows are another loop structure.
     const bool row = unit.m == 1 && unit.sums_in == Residence::kVectorRegister;
-    const bool takes = is(unit.left, c.broadcast_load->dtype) &&
-                       is(unit.right, c.vector_load->dtype) && is(unit.sum, block.step->dtype);
-    if (!row || !takes || FindIntrinsic(unit.intrinsic) == nullptr) continue;
+    const bool takes = IsOf(unit.left, c.broadcast_load->dtype) &&
+                       IsOf(unit.right, c.vector_load->dtype) && IsOf(unit.sum, block.step->dtype);
+    if (!row || !takes || FindNest(unit.name) == nullptr) continue;
     // An instruction has no narrower form for a rest.
     if (columns < unit.n || depth % unit.k != 0) continue;
     const bool rest = columns % unit.n != 0;
     (rest ? shifted : units)
-        .push_back(
-            {.lanes = unit.n, .depth = unit.k, .intrinsic = unit.intrinsic, .shifted = rest});
+        .push_back({.lanes = unit.n, .depth = unit.k, .intrinsic = unit.name, .shifted = rest});
   }
   if (units.size() > 1) units.resize(1);
   const bool narrow =

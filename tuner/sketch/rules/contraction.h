@@ -51,7 +51,7 @@ std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id);
 struct TileUnit {
   int64_t lanes = 1;      // Sums of one vector.
   int64_t depth = 1;      // Products that one instruction adds to each of them.
-  std::string intrinsic;  // Of schedule/intrinsics.h; empty: vectors.
+  std::string intrinsic;  // An instruction that is a nest; empty: vectors.
   // No instruction's sums divide the columns: the last panel begins early, among those before it.
   bool shifted = false;
 };

@@ -35,6 +35,15 @@ constexpr int64_t kThreadRowsMax = 8;
 // What a thread needs beside its sums and operands: addresses and loop counters.
 constexpr int64_t kThreadRegistersOfOwn = 24;
 
+// Between 1 and the number itself, ascending.
+std::vector<int64_t> DivisorsOf(int64_t number) {
+  std::vector<int64_t> divisors;
+  for (int64_t v = 2; v * 2 <= number; ++v) {
+    if (number % v == 0) divisors.push_back(v);
+  }
+  return divisors;
+}
+
 // How the loops around a tile are built.
 struct Form {
   bool split_rows = false;       // Workers share rows, not panels.
@@ -138,10 +147,7 @@ class ContractionSketch {
       kb_ = s_.Decide(std::move(block));
     }
     if (form_.grid) {
-      std::vector<int64_t> divisors;
-      for (int64_t v = 2; v * 2 <= context_.threads(); ++v) {
-        if (context_.threads() % v == 0) divisors.push_back(v);
-      }
+      const std::vector<int64_t> divisors = DivisorsOf(context_.threads());
       row_parts_ = s_.Decide({.name = "row_parts", .values = divisors});
       column_parts_ = s_.Decide({.name = "column_parts", .values = divisors});
     }
@@ -496,7 +502,11 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
       add({.block_reduction = true, .direct = true});
     }
   }
-  if (context.threads() > kGridThreads && c->outer.empty() && !c->rows.empty()) add({.grid = true});
+  // A prime number of workers shares one dimension alone.
+  if (context.threads() > kGridThreads && !DivisorsOf(context.threads()).empty() &&
+      c->outer.empty() && !c->rows.empty()) {
+    add({.grid = true});
+  }
   return drafts;
 }
 

@@ -305,6 +305,18 @@ TEST(ContractionRuleTest, InstructionsTakeWholePairsAndVectors) {
   EXPECT_THAT(names(12, 3), ElementsAre("contraction/panels", "contraction/rows"));
 }
 
+// A row of an instruction is all that another architecture needs.
+TEST(ContractionRuleTest, RowsOfAnotherArchitectureGetSketches) {
+  const Program bytes = WidenedProduct(3, 12, 80);
+  EXPECT_THAT(NamesOf(DraftsOf("contraction", bytes, NeonDevice())),
+              ElementsAre("contraction/panels/sdot_s8x4", "contraction/panels",
+                          "contraction/rows/sdot_s8x4", "contraction/rows"));
+  const std::string drafts = TestedDrafts("contraction", bytes, NeonDevice());
+  EXPECT_THAT(drafts, HasSubstr("intrinsic=sdot_s8x4"));
+  EXPECT_THAT(TestedDrafts("contraction", Product(DType::kF32), NeonDevice()),
+              HasSubstr("contraction/panels\n  mr = 1 2 3\n  nr = 4 8 12 16"));
+}
+
 // The same rule for a device of another kind: blocks, warps and lanes instead of workers and
 // vectors. Extents that no tile divides are guarded.
 TEST(ContractionRuleTest, GridsOfThreadsHaveATileForEachThread) {

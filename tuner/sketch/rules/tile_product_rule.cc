@@ -11,7 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/schedule/intrinsics.h"
+#include "compiler/ir/number_type.h"
+#include "compiler/target/instruction.h"
 #include "tuner/sketch/rule.h"
 #include "tuner/sketch/rules/contraction.h"
 
@@ -26,8 +27,7 @@ constexpr int64_t kBlockMax = 3;
 constexpr int64_t kPanelShare = 2;
 
 bool HoldsTiles(const ComputeUnit& unit) {
-  return unit.sums_in == Residence::kTileRegister && unit.m > 1 &&
-         FindIntrinsic(unit.intrinsic) != nullptr;
+  return unit.sums_in == Residence::kTileRegister && unit.m > 1 && FindNest(unit.name) != nullptr;
 }
 
 // The axis that a tile's rows are taken from: the last one that is longer than an element. Its rows
@@ -110,12 +110,12 @@ class TileSketch {
     s_.Parallel(worker_);
     s_.Unroll(in_rows_);
     s_.Unroll(in_columns_);
-    s_.Tensorize(row_lane_, unit_.intrinsic);
+    s_.Tensorize(row_lane_, unit_.name);
     s_.If(prefetch_, [&] { s_.PrefetchNext(s_.OutputOf(packed_), next_, step_, 2); });
     return {absl::StrCat("tile_product/", form_.split_rows ? "rows" : "panels",
                          form_.block_reduction ? "/blocked" : "", form_.chunk_rows ? "/chunks" : "",
                          form_.shifted ? "/shifted" : "",
-                         form_.shifted_columns ? "/shifted_columns" : "", "/", unit_.intrinsic),
+                         form_.shifted_columns ? "/shifted_columns" : "", "/", unit_.name),
             std::move(s_)};
   }
 
@@ -338,15 +338,12 @@ std::vector<Draft> TileProductRule(const RuleContext& context, BlockId id) {
   const std::optional<Contraction> c = RecognizeContraction(context.program, id);
   if (!c.has_value() || c->rows.empty()) return {};
   const Block& block = context.program.blocks[id];
-  const auto is = [](NumberType type, DType dtype) {
-    return NumberTypeName(type) == DTypeName(dtype);
-  };
   const int64_t reduced = SegmentDepth(context.program, *c);
   const int64_t threads = context.threads();
   std::vector<Draft> drafts;
   for (const ComputeUnit& unit : context.device.units) {
-    if (!HoldsTiles(unit) || !is(unit.left, c->broadcast_load->dtype) ||
-        !is(unit.right, c->vector_load->dtype) || !is(unit.sum, block.step->dtype) ||
+    if (!HoldsTiles(unit) || !IsOf(unit.left, c->broadcast_load->dtype) ||
+        !IsOf(unit.right, c->vector_load->dtype) || !IsOf(unit.sum, block.step->dtype) ||
         DepthOf(unit, reduced) == 0) {
       continue;
     }
@@ -369,7 +366,7 @@ std::vector<Draft> TileProductRule(const RuleContext& context, BlockId id) {
               context.device.core.l2.size_bytes / 2) {
         forms.push_back({.split_rows = true, .chunk_rows = true});
       }
-    } else if (columns > unit.n && outer >= threads) {
+    } else if (columns > unit.n && outer >= threads && !c->outer.empty()) {
       // So do columns, as the scores of 197 keys have them.
       forms.push_back({.shifted = odd, .shifted_columns = true});
     }
