@@ -181,6 +181,8 @@ absl::Status BuildError(const absl::Status& status, const std::string& what) {
       return WithError(status, ErrorCode::kOverAccuracy, what);
     case absl::StatusCode::kCancelled:
       return WithError(status, ErrorCode::kInterrupted, what);
+    case absl::StatusCode::kDataLoss:  // Of records; nothing else is read.
+      return WithError(status, ErrorCode::kDamagedDatabase, what);
     default:
       return WithError(status, ErrorCode::kBuildFailed, what);
   }

@@ -19,6 +19,7 @@
 #include "compiler/target/target.h"
 #include "compiler/te/operator.h"
 #include "db/stored_trace.h"
+#include "proto/calibrated.h"
 #include "proto/compile.h"
 #include "tuner/app/bundle_session.h"
 #include "tuner/app/database.h"
@@ -243,7 +244,7 @@ absl::StatusOr<CodeReport> ReportCode(Builder& builder, const FoundRecord& found
 }
 
 absl::Status Unreadable(const absl::Status& status, const FoundRecord& found) {
-  return WithError(status, ErrorCode::kBadModel, found.record.first_trial_id);
+  return WithError(status, ErrorCode::kDamagedDatabase, found.record.first_trial_id);
 }
 
 }  // namespace

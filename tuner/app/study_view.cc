@@ -92,7 +92,9 @@ absl::StatusOr<StudySpec> ParseStudySpec(const Study& study) {
     return WithError(DamagedStudy(study.id, "its specification is no message"),
                      ErrorCode::kDamagedDatabase);
   }
-  return FromProto(message);
+  absl::StatusOr<StudySpec> spec = FromProto(message);
+  if (spec.ok()) return spec;
+  return WithError(DamagedStudy(study.id, spec.status().message()), ErrorCode::kDamagedDatabase);
 }
 
 absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::string& id,
