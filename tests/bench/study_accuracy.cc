@@ -23,6 +23,7 @@
 #include "db/open.h"
 #include "db/record_store.h"
 #include "db/stored_trace.h"
+#include "proto/calibrated.h"
 #include "proto/calibration_row.h"
 #include "tests/bench/estimate_accuracy.h"
 #include "tuner/cost_model/candidate_features.h"

@@ -12,6 +12,7 @@
 #include "compiler/ir/printer.h"
 #include "compiler/target/device_model.h"
 #include "db/stored_trace.h"
+#include "proto/calibrated.h"
 #include "proto/compile.h"
 #include "proto/default_schedules.pb.h"
 #include "proto/measurement.h"

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/check.h"
+#include "compiler/ir/number_type.h"
 #include "compiler/schedule/step.h"
 #include "db/stored_trace.h"
 
@@ -26,8 +27,7 @@ double PeakFlops(const DeviceModel& device, const Program& workload, int threads
   const auto reads = [&](NumberType type) {
     return type == NumberType::kF32 ||
            std::any_of(workload.buffers.begin(), workload.buffers.end(), [&](const Buffer& buffer) {
-             return buffer.role != BufferRole::kOutput &&
-                    DTypeName(buffer.dtype) == NumberTypeName(type);
+             return buffer.role != BufferRole::kOutput && IsOf(type, buffer.dtype);
            });
   };
   double peak = 0;

@@ -5,7 +5,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/target/target.h"
 #include "gtest/gtest.h"
-#include "proto/target.h"
+#include "proto/calibrated.h"
 
 namespace burnish {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "compiler/target/device_model.h"
 #include "compiler/te/operator.h"
-#include "proto/device_model.h"
+#include "proto/calibrated.h"
 #include "tuner/app/device_peak.h"
 
 namespace burnish {

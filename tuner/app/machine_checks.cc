@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/own_user.h"
 #include "base/sandbox.h"
+#include "compiler/target/cpu_names.h"
 #include "tuner/app/value_text.h"
 
 namespace burnish {
@@ -71,7 +72,7 @@ MachineCheck CheckCpu() {
   for (const char* name : {"sse4.2", "avx2", "fma", "avx512f"}) {
     if (cpu.Has(name)) sets.push_back(name);
   }
-  check.detail = absl::StrCat(cpu.brand, " (", cpu.llvm_cpu, "), ", absl::StrJoin(sets, " "));
+  check.detail = absl::StrCat(cpu.brand, " (", LlvmCpuName(cpu), "), ", absl::StrJoin(sets, " "));
   if (!cpu.Has("sse4.2")) {
     check.result = CheckResult::kFailure;
     check.cure = "a CPU with SSE4.2 at least is needed";

@@ -12,7 +12,7 @@
 #include "compiler/ir/printer.h"
 #include "compiler/target/device_model.h"
 #include "db/stored_trace.h"
-#include "proto/device_model.h"
+#include "proto/calibrated.h"
 #include "proto/measurement.h"
 #include "proto/workload.h"
 #include "tuner/cost_model/analytic_model.h"

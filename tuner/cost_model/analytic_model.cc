@@ -51,8 +51,8 @@ constexpr double kRunStartLines = 2;
 // told apart by it.
 constexpr double kBarriersOfAPhase = 2, kWaitCycles = 1200;
 // Cycles of entering and leaving a loop, set by hand on a Zen 4 with the 0.5 of a step there
-// (proto/device_model.cc). 15, on top of a form that was tried, ordered a few pairs more right on
-// both Zens and had fewer points within (README.md).
+// (compiler/target/core_rates.cc). 15, on top of a form that was tried, ordered a few pairs more
+// right on both Zens and had fewer points within (README.md).
 constexpr double kLoopStartCycles = 5;
 constexpr double kPrefetchCycles = 0.5;  // An address and an instruction.
 // Nothing keeps both FMA ports and the front end busy all the time: by how much is a guess of the

@@ -8,6 +8,7 @@
 #include "compiler/ir/count_points.h"
 #include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/target/instruction.h"
 #include "tuner/cost_model/address_walk.h"
 #include "tuner/cost_model/loop_digits.h"
 
@@ -412,7 +413,7 @@ class Walker {
     for (size_t i = static_cast<size_t>(store.vector_loop); i < access.loops.size(); ++i) {
       if (access.loops[i].moves()) bytes *= access.loops[i].trips;
     }
-    return std::ceil(bytes / static_cast<double>(kTileRowBytes));
+    return std::ceil(bytes / static_cast<double>(GreatestTiles().row_bytes));
   }
 
   // Instructions that the body's loop `i` stands for.

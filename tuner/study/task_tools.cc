@@ -18,7 +18,7 @@
 #include "compiler/target/device_model.h"
 #include "compiler/te/operator.h"
 #include "db/stored_trace.h"
-#include "proto/device_model.h"
+#include "proto/calibrated.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
 #include "tuner/cost_model/prior_model.h"

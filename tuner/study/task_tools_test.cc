@@ -21,7 +21,7 @@
 #include "db/memory/memory_study_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/device_model.h"
+#include "proto/calibrated.h"
 #include "tuner/cost_model/analytic_model.h"
 #include "tuner/measure/fake_measurer.h"
 #include "tuner/sketch/default_schedule.h"

@@ -90,8 +90,8 @@ Failure RunError(absl::string_view message) {
   return {.kind = FailureKind::kRunError, .message = std::string(message)};
 }
 
-// Of code, and of the question that it has answered rightly: within a wider bound is another one.
-// `request`: of a candidate alone, or a kernel of a network.
+// Names code, and the question that the code has answered rightly: within a wider bound is another
+// one. `request`: of a candidate alone, or a kernel of a network.
 template <typename Request>
 std::string KeyOf(const Request& request) {
   return Sha256Hex(absl::StrCat(request.artifact_id, "/", request.contract, "/", request.seed, "/",

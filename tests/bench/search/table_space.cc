@@ -8,7 +8,8 @@
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
 #include "compiler/ir/parser.h"
-#include "proto/target.h"
+#include "compiler/target/target.h"
+#include "proto/calibrated.h"
 #include "proto/workload.h"
 
 namespace burnish {
