@@ -2,10 +2,12 @@
 
 Errors: a path of the machine it was written on; a path that leaves the repository; a package index
 that only one place has; a stream, a flag or JSON in a room that every front end links; a link of a page to
-nothing; more words in all pages than anybody reads. Warnings: files that are longer than reads well
-(CONTRIBUTING.md).
+nothing; a sentence of a page that nobody reads to its end; more words in all pages than anybody reads; an
+instruction's name in more files than its row and the loop that measures it. Warnings: files that are longer than
+reads well (CONTRIBUTING.md).
 """
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -22,8 +24,21 @@ FRONT_END_FREE = re.compile(r"tuner/(?!cli/|tuner_main\.cc).*(?<!_test)\.(?:cc|h
 # A link of a page, but not of an example in backticks. Addresses of the web are not asked.
 LINK = re.compile(r"(?<!`)\[[^\]\n]*\]\(([^)\s]+)\)")
 # All pages together. A page that is added brings its words from others; the aim is 60,000.
-PAGE_WORDS_MAX = 77_000
+PAGE_WORDS_MAX = 62_500
+SENTENCE_WORDS_MAX = 35
+# What of a page is no sentence: blocks of code, of figures and of comments; tables, headings and indented code;
+# targets of links. A list's entry begins a paragraph; a name in backticks is one word, a row of them too.
+NO_SENTENCES = ((re.compile(r"^ *```.*?^ *```$|<!-- figure.*?/figure -->|<!--.*?-->", re.S | re.M), "\n\n"),
+                (re.compile(r"^(?:    |\t|\||#).*$", re.M), "\n"), (re.compile(r"\]\([^)]*\)"), "]"),
+                (re.compile(r"^ *(?:[-*+]|\d+\.) ", re.M), "\n\n"), (re.compile(r"`[^`]*`"), "X"),
+                (re.compile(r"X(?:,\s+X)+"), "X"))
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[*_\"(\[]*[A-Z0-9]|\([a-z]\))")
+BACKWARDS = re.compile(r"[*_\"(\[]*(?:Of|Whoever)\b")
+SENTENCES_FREE = {"CHANGELOG.md"}  # Versions that are out.
 TEXT_LIMIT_BYTES = 1 << 20
+INSTRUCTIONS = pathlib.Path("compiler/target/instruction.cc")
+INSTRUCTION_ROW = re.compile(r'^    \w+\("(\w+)"', re.M)
+SOURCE = re.compile(r"(?!tests/)(?!.*(?:_test|/test_\w+)\.).*\.(?:cc|h|py)$")
 LIMITS = ((re.compile(r"_test\.(cc|py)$"), 1000), (re.compile(r"\.h$"), 200),
           (re.compile(r"\.(cc|c|py)$"), 500))
 
@@ -69,23 +84,64 @@ def check(path, errors, warnings):
             break
 
 
+def sentences(text):
+    for pattern, instead in NO_SENTENCES:
+        text = pattern.sub(instead, text)
+    for paragraph in re.split(r"\n\s*\n", text):
+        yield from filter(None, SENTENCE_END.split(" ".join(paragraph.split())))
+
+
+def check_sentences(path, text, errors):
+    for sentence in sentences(text):
+        words = len(sentence.split())
+        if words > SENTENCE_WORDS_MAX:
+            errors.append(f"{path}: a sentence of {words} words: {sentence[:60]}..")
+        if BACKWARDS.match(sentence):
+            errors.append(f"{path}: say who or what does it first: {sentence[:60]}..")
+
+
+@functools.cache
+def anchors(page):
+    """Headings as GitHub names them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def check_pages(paths, errors):
     words = 0
     for path in paths:
         text = path.read_text(encoding="utf-8")
         words += len(text.split())
+        if str(path) not in SENTENCES_FREE:
+            check_sentences(path, text, errors)
         for target in LINK.findall(text):
-            file = target.partition("#")[0]
-            if file and "://" not in file and not (path.parent / file).exists():
+            file, _, anchor = target.partition("#")
+            if "://" in file:
+                continue
+            page = path.parent / file if file else path
+            if not page.exists() or anchor and anchor not in anchors(page):
                 errors.append(f"{path}: links to {target}, which is not there")
     if words > PAGE_WORDS_MAX:
         errors.append(f"the pages have {words} words, {PAGE_WORDS_MAX} at most: shorten one")
 
 
+def check_instructions(paths, errors):
+    names = INSTRUCTION_ROW.findall(INSTRUCTIONS.read_text(encoding="utf-8"))
+    words = {path: set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in paths}
+    if len(names) < 10:
+        errors.append(f"{INSTRUCTIONS}: its table cannot be read")
+    for name in names:
+        found = [str(path) for path in paths if name in words[path]]
+        if len(found) > 2:
+            errors.append(f"{name}, an instruction, stands in {', '.join(found)}: ask its row in {INSTRUCTIONS}")
+
+
 def main():
     errors, warnings = [], []
-    check_pages([path for path in tracked() if path.suffix == ".md" and path.is_file()], errors)
-    for path in tracked():
+    paths = tracked()
+    check_instructions([path for path in paths if SOURCE.match(str(path)) and path.is_file()], errors)
+    check_pages([path for path in paths if path.suffix == ".md" and path.is_file()], errors)
+    for path in paths:
         check(path, errors, warnings)
     for text in warnings:
         print("warning:", text)
