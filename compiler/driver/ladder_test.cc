@@ -35,13 +35,13 @@ std::span<const uint8_t> BytesOf(const std::string& text) {
 }
 
 // exp(x) + w of up to `bound` rows, the number of rows twice, and what three iterations of a loop
-// make of that number.
-Graph Rows(int64_t bound) {
+// make of that number. `mark` is added to each element, and says which list of steps ran.
+Graph Rows(int64_t bound, double mark = 0) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {bound, kColumns}});
   const ValueId n = AddInput(graph, "n", {DType::kI64, {}});
   std::vector<double> numbers(kColumns);
-  for (int64_t i = 0; i < kColumns; ++i) numbers[i] = static_cast<double>(i) / 4;
+  for (int64_t i = 0; i < kColumns; ++i) numbers[i] = mark + static_cast<double>(i) / 4;
   const ValueId w =
       AddConstant(graph, "w", {DType::kF32, {kColumns}}, FromDoubles(DType::kF32, numbers));
   const ValueId twice = Op(graph, "add", {n, n});
@@ -217,6 +217,60 @@ TEST(LadderTest, EachRunTakesTheSmallestBoundThatHoldsIt) {
     }
     std::vector<int64_t> extents = {13, 0};
     EXPECT_FALSE((*session)->RunTensors({}, {}, {}, extents).ok());
+  }
+}
+
+// Rows by what SetSizes says, in the session's memory or in memory that is bound.
+void ExpectRows(Session& session, int64_t rows, float mark, bool is_bound, bool is_profiled) {
+  SCOPED_TRACE(testing::Message() << rows << " rows" << (is_bound ? ", bound" : "")
+                                  << (is_profiled ? ", profiled" : ""));
+  alignas(64) float x[12 * kColumns] = {}, y[12 * kColumns] = {};
+  for (int64_t i = 0; i < rows * kColumns; ++i) x[i] = 0.01f * static_cast<float>(i % 70);
+  const size_t bytes = static_cast<size_t>(rows) * kColumns * sizeof(float);
+  ASSERT_TRUE(session.SetSizes(std::vector<int64_t>{rows, 0}).ok());
+  if (is_bound) {
+    ASSERT_TRUE(session.BindInput(0, x, sizeof(x)).ok());
+    ASSERT_TRUE(session.BindOutput(0, y, sizeof(y)).ok());
+  } else {
+    ASSERT_TRUE(session.SetInput(0, {reinterpret_cast<const uint8_t*>(x), bytes}).ok());
+  }
+  std::vector<int64_t> step_ns(session.manifest().steps.size());
+  const RuntimeStatus status = is_profiled ? session.RunProfiled(step_ns) : session.Run();
+  ASSERT_TRUE(status.ok()) << status.message();
+  int64_t twice = -1;
+  ASSERT_TRUE(session.GetOutput(1, {reinterpret_cast<uint8_t*>(&twice), sizeof(twice)}).ok());
+  EXPECT_EQ(twice, 2 * rows + 30);
+  EXPECT_EQ(session.OutputShape(0), (std::vector<int64_t>{rows, kColumns}));
+  if (!is_bound) {
+    ASSERT_TRUE(session.GetOutput(0, {reinterpret_cast<uint8_t*>(y), bytes}).ok());
+  }
+  for (int64_t i = 0; i < rows * kColumns; ++i) {
+    ASSERT_NEAR(y[i], std::exp(x[i]) + static_cast<float>(i % kColumns) / 4 + mark, 1e-4) << i;
+  }
+  if (!is_bound) return;
+  ASSERT_TRUE(session.BindInput(0, nullptr, 0).ok());
+  ASSERT_TRUE(session.BindOutput(0, nullptr, 0).ok());
+}
+
+TEST(LadderTest, RunsInASessionsMemoryTakeTheSmallestBoundToo) {
+  WeightPool pool;
+  UnwrittenBundle greatest = Built(Rows(12), pool, /*is_variant=*/false);
+  const std::vector<UnwrittenBundle> smaller = {Built(Rows(3, 3), pool, /*is_variant=*/true),
+                                                Built(Rows(6, 6), pool, /*is_variant=*/true)};
+  ASSERT_OK_AND_ASSIGN(const UnwrittenBundle composed,
+                       ComposeLadder(std::move(greatest), smaller, pool));
+  ASSERT_OK_AND_ASSIGN(const std::string bundle, Write(composed));
+  const auto model = Model::LoadBytes(BytesOf(bundle), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto threads = ThreadPool::Create({.thread_count = 2});
+  auto session = Session::Create(*model, *std::move(threads));
+  ASSERT_TRUE(session.ok());
+  for (const int64_t rows : {12, 3, 4, 0, 1, 6, 7, 12, 2, 11, 5, 3}) {
+    const float mark = rows <= 3 ? 3 : rows <= 6 ? 6 : 0;
+    ExpectRows(**session, rows, mark, /*is_bound=*/false, /*is_profiled=*/false);
+    ExpectRows(**session, rows, mark, /*is_bound=*/true, /*is_profiled=*/false);
+    // Times are those of the whole's steps.
+    ExpectRows(**session, rows, 0, /*is_bound=*/false, /*is_profiled=*/true);
   }
 }
 

@@ -202,7 +202,49 @@ RuntimeStatus Session::BindOutput(size_t index, void* memory, uint64_t size_byte
 
 RuntimeStatus Session::Run() {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
-  return WalkAll(nullptr);
+  if (manifest().run_sizes.inputs.empty()) return WalkAll(nullptr);
+  std::vector<int64_t> extents = sizes_.extents();
+  RUNTIME_ASSIGN_OR_RETURN(Session* const variant, VariantFor(extents));
+  if (variant == nullptr) return WalkAll(nullptr);
+  std::vector<CallTensor> inputs, outputs;
+  for (size_t i = 0; i < memory_.count(Region::kInput); ++i) {
+    inputs.push_back(OfThis(Region::kInput, i));
+  }
+  for (size_t i = 0; i < memory_.count(Region::kOutput); ++i) {
+    outputs.push_back(OfThis(Region::kOutput, i));
+  }
+  return RunVariant(*variant, inputs, std::move(outputs), extents);
+}
+
+CallTensor Session::OfThis(Region region, size_t index) const {
+  const bool is_input = region == Region::kInput;
+  const ModelTensor& stored = is_input ? manifest().inputs[index] : manifest().outputs[index];
+  const TensorInfo& tensor = stored.tensor;
+  // Without its first rows alone a tensor is as dense as with all of them.
+  bool stays_dense = tensor.IsDense();
+  if (is_input) {
+    stays_dense = stays_dense && LastSizedAxis(manifest().run_sizes, index) <= 0;
+  } else {
+    for (const BoundedAxis& axis : manifest().run_sizes.axes) {
+      stays_dense = stays_dense && (axis.tensor != index || axis.axis == 0);
+    }
+  }
+  uint8_t* const memory = memory_.Address({region, static_cast<uint32_t>(index), 0});
+  CallTensor given{.data = memory + tensor.offset_bytes,
+                   .is_dense = stays_dense,
+                   .has_strides = !stays_dense,
+                   .begin = memory,
+                   .end = memory + stored.storage_bytes};
+  std::copy(tensor.strides.begin(), tensor.strides.end(), given.strides.begin());
+  return given;
+}
+
+RuntimeStatus Session::RunVariant(Session& variant, std::span<const CallTensor> inputs,
+                                  std::vector<CallTensor> outputs, std::span<int64_t> extents) {
+  RuntimeStatus status = variant.RunTensors(inputs, outputs, {}, extents);
+  sizes_.TakeAll(extents);
+  is_trimmed_ = false;
+  return status;
 }
 
 RuntimeStatus Session::RunProfiled(std::span<int64_t> step_ns) {
@@ -244,10 +286,7 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
       // Strides are of memory for the greatest shape, so that dense ones are not dense here.
       std::vector<CallTensor> given(outputs.begin(), outputs.end());
       for (CallTensor& output : given) output.is_dense = output.is_dense && !output.has_strides;
-      RuntimeStatus status = variant->RunTensors(inputs, given, {}, extents);
-      sizes_.TakeAll(extents);
-      is_trimmed_ = false;
-      return status;
+      return RunVariant(*variant, inputs, std::move(given), extents);
     }
     RUNTIME_RETURN_IF_ERROR(TakeSizes(extents));
   }
@@ -387,6 +426,8 @@ RuntimeStatus Session::WalkAll(int64_t* step_ns, const StepObserver& after) {
 }
 
 RuntimeStatus Session::Walk(size_t last_step, int64_t* step_ns, const StepObserver& after) {
+  if (!is_trimmed_) trimmed_.Trim(sizes_.extents());
+  is_trimmed_ = true;
   sizes_.Write(memory_);
   if (!manifest().control.empty()) return WalkControl(last_step, step_ns);
   const std::vector<PlannedStep>& plan = plans_[0];

@@ -60,8 +60,9 @@ class Session {
   RuntimeStatus BindInput(size_t index, const void* memory, uint64_t size_bytes);
   RuntimeStatus BindOutput(size_t index, void* memory, uint64_t size_bytes);
 
-  // One inference. When a step's kernel returns an error, all further steps are skipped and the
-  // error names the step; the outputs are then unspecified.
+  // One inference, by the smallest of the model's variants that serves the sizes that are set. When
+  // a step's kernel returns an error, all further steps are skipped and the error names the step;
+  // the outputs are then unspecified.
   RuntimeStatus Run();
 
   // One inference, with the nanoseconds of each step (its barrier included) as the pool's first
@@ -120,6 +121,10 @@ class Session {
   // The session of the smallest variant that serves these sizes, made when it is first wanted;
   // null: this one does.
   RuntimeOr<Session*> VariantFor(std::span<const int64_t> extents);
+  // This session's own memory, or what is bound to it, for a variant's run.
+  CallTensor OfThis(Region region, size_t index) const;
+  RuntimeStatus RunVariant(Session& variant, std::span<const CallTensor> inputs,
+                           std::vector<CallTensor> outputs, std::span<int64_t> extents);
   // Of an input that lies densely in this shape, where steps read it by a table.
   void WriteStrides(size_t input, const std::vector<int64_t>& shape);
   // The caller's tensors for a run: in place, or copied.
