@@ -191,6 +191,22 @@ std::vector<LadderBounds> LadderOf(const Graph& graph) {
   return ladder;
 }
 
+std::vector<int64_t> LeastServed(const LadderBounds& bounds, absl::Span<const LadderBounds> ladder,
+                                 const Graph& graph) {
+  std::vector<int64_t> least;
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    least.push_back(graph.sizes[i].least);
+    for (const LadderBounds& other : ladder) {
+      bool holds_others = other[i] < bounds[i];
+      for (size_t j = 0; j < bounds.size(); ++j) {
+        holds_others = holds_others && (j == i || other[j] >= bounds[j]);
+      }
+      if (holds_others) least[i] = std::max(least[i], other[i] + 1);
+    }
+  }
+  return least;
+}
+
 bool HasLessWork(const LadderBounds& a, const LadderBounds& b) {
   const auto work = [](const LadderBounds& bounds) {
     double product = 1;

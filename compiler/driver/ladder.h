@@ -20,6 +20,10 @@ using LadderBounds = std::vector<int64_t>;
 // neighbours, so that whoever builds them in this order makes most things once. Empty: one bundle
 // does.
 std::vector<LadderBounds> LadderOf(const Graph& graph);
+// By size, the least that runs at `bounds`, one of the ladder or the graph's own: smaller ones,
+// with others as large as any here, have other bounds.
+std::vector<int64_t> LeastServed(const LadderBounds& bounds, absl::Span<const LadderBounds> ladder,
+                                 const Graph& graph);
 // In which of two a run that both hold is faster: `a`. No order is better founded than that of
 // their products.
 bool HasLessWork(const LadderBounds& a, const LadderBounds& b);

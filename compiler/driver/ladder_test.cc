@@ -150,6 +150,21 @@ TEST(LadderTest, BoundsAreSharesOfTheWidestRanges) {
             Ladder({{4, 2, 200}, {1, 2, 200}, {1, 2, 50}, {1, 2, 100}}));
 }
 
+TEST(LadderTest, SizesBelowABoundOfTheirOwnRunElsewhere) {
+  const Graph batch = Sized({{.name = "n", .least = 1, .greatest = 8}});
+  const std::vector<LadderBounds> bounds = LadderOf(batch);
+  EXPECT_EQ(bounds, std::vector<LadderBounds>({{2}, {4}, {6}}));
+  EXPECT_EQ(LeastServed({2}, bounds, batch), std::vector<int64_t>({1}));
+  EXPECT_EQ(LeastServed({4}, bounds, batch), std::vector<int64_t>({3}));
+  EXPECT_EQ(LeastServed({8}, bounds, batch), std::vector<int64_t>({7}));
+  // Short pasts have bounds of their own behind one word, but not behind two.
+  const Graph words = Sized(
+      {{.name = "seq", .least = 1, .greatest = 16}, {.name = "past", .least = 0, .greatest = 200}});
+  const std::vector<LadderBounds> of_words = LadderOf(words);
+  EXPECT_EQ(LeastServed({16, 200}, of_words, words), std::vector<int64_t>({5, 0}));
+  EXPECT_EQ(LeastServed({1, 200}, of_words, words), std::vector<int64_t>({1, 101}));
+}
+
 // What a loop runs for is never computed for nothing, so that another size gets the bounds, or the
 // count where no other is wide.
 TEST(LadderTest, CountsOfLoopsNeedNoBounds) {

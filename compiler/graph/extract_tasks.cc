@@ -1,5 +1,6 @@
 #include "compiler/graph/extract_tasks.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/graph/call_parts.h"
 #include "compiler/graph/control.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
@@ -79,6 +81,7 @@ Program DefineGroup(const Graph& graph, const FusedGroup& group) {
 absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
                                       const std::vector<bool>& copy_free) {
   TaskList list;
+  const std::vector<double> parts = PartsOfValues(graph);
   std::map<std::string, int> task_of;  // By workload text.
   for (size_t g = 0; g < fusion.groups.size(); ++g) {
     const FusedGroup& group = fusion.groups[g];
@@ -117,6 +120,9 @@ absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
     }
     call.task = found->second;
     list.tasks[call.task].weight += group.repeat;
+    double& call_parts = list.tasks[call.task].call_parts;
+    const double least = LeastParts(call.results, parts);
+    call_parts = is_new ? least : std::min(call_parts, least);
     if (group.region < 0) list.tasks[call.task].is_looped = false;
     list.calls.push_back(std::move(call));
   }

@@ -22,6 +22,8 @@ struct ExtractedTask {
   // has left them, and not in memory. So does a loop of one iteration, which is what a recurrent
   // model has that is called for each step of a stream.
   bool is_looped = false;
+  // The least that a call wants is one part in so many, where sizes of a run decide: 1 wants all.
+  double call_parts = 1;
 };
 
 // How a group calls its task.

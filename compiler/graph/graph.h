@@ -54,6 +54,9 @@ struct GraphBoundedAxis {
 struct GraphSize {
   std::string name;  // As people write it, and unique.
   int64_t least = 0, greatest = 0;
+  // The least size that runs here, where smaller ones have a bundle of their own for smaller bounds
+  // (compiler/driver/ladder.h); 0: `least`.
+  int64_t served_from = 0;
 };
 
 // An axis of a graph input that holds constant + sum of sizes * factors. The type has the greatest.

@@ -71,8 +71,8 @@ class EachOnce : public ScheduleSource {
 
   absl::StatusOr<std::vector<KnownSchedule>> FindOnce(const ExtractedTask& task,
                                                       const Target& target) {
-    const std::string key =
-        absl::StrCat(task.is_looped ? "looped\n" : "\n", target.ToText(), "\n", task.workload);
+    const std::string key = absl::StrCat(task.is_looped ? "looped\n" : "\n", task.call_parts, "\n",
+                                         target.ToText(), "\n", task.workload);
     Found& found = FoundOf(key);
     const std::lock_guard<std::mutex> lock(found.mutex);
     if (!found.schedules.has_value()) {

@@ -32,9 +32,21 @@ bool HasMuchWeight(const Graph& graph) {
   return bytes > kAddedBytesMax;
 }
 
-// The model within these bounds, with the memo of `graph`.
+// Tells `of`, the graph within these bounds, which sizes have others. A size that the bounds decide
+// is none there.
+void SetServed(const Graph& whole, const LadderBounds& bounds,
+               const std::vector<LadderBounds>& ladder, Graph& of) {
+  const std::vector<int64_t> least = LeastServed(bounds, ladder, whole);
+  for (size_t i = 0; i < least.size(); ++i) {
+    for (GraphSize& size : of.sizes) {
+      if (size.name == whole.sizes[i].name) size.served_from = least[i];
+    }
+  }
+}
+
+// The model within these bounds, which are of the ladder, with the memo of `graph`.
 absl::StatusOr<Graph> LoadNarrowed(const Graph& graph, const LadderBounds& bounds,
-                                   ModelLoader& loader) {
+                                   const std::vector<LadderBounds>& ladder, ModelLoader& loader) {
   std::map<std::string, std::string> shapes = loader.request().shapes;
   for (size_t i = 0; i < bounds.size(); ++i) {
     const GraphSize& size = graph.sizes[i];
@@ -42,7 +54,9 @@ absl::StatusOr<Graph> LoadNarrowed(const Graph& graph, const LadderBounds& bound
     shapes[absl::StrCat(":", size.name)] = absl::StrCat(size.least, "..", bounds[i]);
   }
   absl::StatusOr<Graph> narrowed = loader.Load(shapes);
-  if (narrowed.ok()) narrowed->memo = graph.memo;
+  if (!narrowed.ok()) return narrowed;
+  narrowed->memo = graph.memo;
+  SetServed(graph, bounds, ladder, *narrowed);
   return narrowed;
 }
 
@@ -69,6 +83,9 @@ absl::StatusOr<BuiltLadder> BuildLadder(const std::vector<LadderBounds>& ladder,
                                         const BuildModelOptions& options, const std::string& what) {
   Graph graph = model;
   graph.memo = std::make_shared<ConstantMemo>();
+  LadderBounds greatest;
+  for (const GraphSize& size : graph.sizes) greatest.push_back(size.greatest);
+  SetServed(model, greatest, ladder, graph);
   const bool keeps_forms = HasMuchWeight(graph);
   BundleBuilder builder(facts, options, keeps_forms);
   WeightPool pool;
@@ -79,13 +96,13 @@ absl::StatusOr<BuiltLadder> BuildLadder(const std::vector<LadderBounds>& ladder,
     // tune are the greatest and the least, such as one word.
     RETURN_IF_ERROR(builder.KeepMeasuredForms(graph, options, what));
     const auto least = std::min_element(ladder.begin(), ladder.end(), HasLessWork);
-    const absl::StatusOr<Graph> variant = LoadNarrowed(graph, *least, loader);
+    const absl::StatusOr<Graph> variant = LoadNarrowed(graph, *least, ladder, loader);
     if (variant.ok()) RETURN_IF_ERROR(builder.KeepMeasuredForms(*variant, options, what));
   }
   // While the builder compiles one bound, the schedules of the next one are looked up.
   const auto start = [&](size_t i) {
     return std::async(std::launch::async, [&, i] {
-      absl::StatusOr<Graph> variant = LoadNarrowed(graph, ladder[i], loader);
+      absl::StatusOr<Graph> variant = LoadNarrowed(graph, ladder[i], ladder, loader);
       // Which layers are narrow is only known when the whole is built.
       if (variant.ok() && !options.fastest_storage) builder.LookUpSchedules(*variant, options);
       return variant;

@@ -217,7 +217,7 @@ std::map<std::string, std::string> OtherForms(const BuiltModel& built, const Tar
     const absl::StatusOr<Program> workload = ParseProgram(task.workload);
     CHECK_OK(workload);
     const std::vector<DefaultChoice> choices =
-        DefaultSchedules(*workload, DeviceModelOf(target), {}, /*by_form=*/true);
+        DefaultSchedules(*workload, DeviceModelOf(target), {}, {.by_form = true});
     if (choices.size() == 1) continue;  // It has no weights.
     for (const DefaultChoice& choice : choices) {
       if (choice.seconds > 1.5 * choices[0].seconds) break;

@@ -108,14 +108,15 @@ CompileCache::CompileCache(const std::string& folder) {
 std::vector<DefaultChoice> CompileCache::Defaults(const Program& workload, const Target& target,
                                                   const std::optional<CalibrationRow>& calibration,
                                                   const SketchOptions& sketches,
-                                                  bool by_form) const {
+                                                  const DefaultNeeds& needs) const {
   const auto make = [&] {
-    return DefaultSchedules(workload, DeviceModelOf(target, calibration), sketches, by_form);
+    return DefaultSchedules(workload, DeviceModelOf(target, calibration), sketches, needs);
   };
   if (!files_.has_value()) return make();
   const std::string key =
       absl::StrCat("defaults\n", versions_, target.ToText(), "\n", RatesText(calibration), "\n",
-                   sketches.algorithms, sketches.prefetch, by_form, "\n", Print(workload));
+                   sketches.algorithms, sketches.prefetch, needs.by_form, "\n", needs.call_parts,
+                   "\n", Print(workload));
   if (const std::optional<std::string> bytes = files_->Get(key); bytes.has_value()) {
     std::vector<DefaultChoice> choices = Decode(*bytes);
     if (!choices.empty()) return choices;

@@ -26,7 +26,8 @@ class CompileCache {
   // As DefaultSchedules for the target's machine, whose row is `calibration`.
   std::vector<DefaultChoice> Defaults(const Program& workload, const Target& target,
                                       const std::optional<CalibrationRow>& calibration,
-                                      const SketchOptions& sketches, bool by_form = false) const;
+                                      const SketchOptions& sketches,
+                                      const DefaultNeeds& needs = {}) const;
 
   // Builds as `builder`, which outlives it; a library that was built before without a failure comes
   // from the folder. This outlives it, too.

@@ -99,17 +99,18 @@ TEST_F(CompileCacheTest, DefaultsAreThoseThatWouldBeMadeAndAreKeptByAllThatTheyD
   CalibrationRow row{.clock_ghz = 3};
   cache.Defaults(workload, target, row, {});
   EXPECT_EQ(FileCount(), 5);
-  EXPECT_GT(cache.Defaults(workload, target, std::nullopt, {}, /*by_form=*/true).size(),
+  EXPECT_GT(cache.Defaults(workload, target, std::nullopt, {}, {.by_form = true}).size(),
             made.size());
-  EXPECT_EQ(FileCount(), 6);
+  cache.Defaults(workload, target, std::nullopt, {}, {.call_parts = 2});
+  EXPECT_EQ(FileCount(), 7);
   // Confirmed at another boot: the same rates give the same schedules.
   row.boot_id = "another";
   row.measured_at_ns = 7;
   cache.Defaults(workload, target, row, {});
-  EXPECT_EQ(FileCount(), 6);
+  EXPECT_EQ(FileCount(), 7);
   row.clock_ghz = 4;
   cache.Defaults(workload, target, row, {});
-  EXPECT_EQ(FileCount(), 7);
+  EXPECT_EQ(FileCount(), 8);
 }
 
 TEST_F(CompileCacheTest, LibraryIsBuiltOnceAndWhatFailedAgain) {

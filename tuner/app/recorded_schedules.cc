@@ -125,10 +125,11 @@ absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const Extract
       });
   if (is_served) return schedules;
   const SketchOptions sketches{.algorithms = !options_.accuracy.strict};
+  const DefaultNeeds needs{.by_form = options_.by_form, .call_parts = task.call_parts};
   const std::vector<DefaultChoice> choices =
-      options_.cache == nullptr ? DefaultSchedules(workload, device, sketches, options_.by_form)
-                                : options_.cache->Defaults(workload, target, options_.calibration,
-                                                           sketches, options_.by_form);
+      options_.cache == nullptr
+          ? DefaultSchedules(workload, device, sketches, needs)
+          : options_.cache->Defaults(workload, target, options_.calibration, sketches, needs);
   std::erase_if(schedules, [&](const KnownSchedule& schedule) {
     if (schedule.origin != ScheduleOrigin::kSameAnchor) return false;
     const absl::StatusOr<double> seconds = EstimatedSeconds(workload, schedule.trace, device);

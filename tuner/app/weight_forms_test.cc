@@ -49,7 +49,7 @@ std::vector<KnownSchedule> DefaultsOf(const ExtractedTask& task) {
   CHECK_OK(target);
   std::vector<KnownSchedule> schedules;
   for (const DefaultChoice& choice :
-       DefaultSchedules(task.program, DeviceModelOf(*target), {}, /*by_form=*/true)) {
+       DefaultSchedules(task.program, DeviceModelOf(*target), {}, {.by_form = true})) {
     schedules.push_back({.trace = PrintTrace(choice.trace),
                          .origin = ScheduleOrigin::kDefault,
                          .estimated_ns = choice.seconds * 1e9,
