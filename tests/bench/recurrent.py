@@ -89,8 +89,9 @@ def runtime_package(folder):
 
 
 def session_of(path, threads):
-    """ONNX Runtime's, of a file."""
+    """ONNX Runtime's, of a file. Its threads stop spinning where its run ends: ours have their turn then."""
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
