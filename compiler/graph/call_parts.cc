@@ -30,10 +30,7 @@ double PartsOfAxis(const AxisParts& axis, const std::vector<GraphSize>& sizes) {
 }  // namespace
 
 std::vector<double> PartsOfValues(const Graph& graph) {
-  const bool is_served_in_parts =
-      std::any_of(graph.sizes.begin(), graph.sizes.end(),
-                  [](const GraphSize& size) { return size.served_from > 0; });
-  if (!is_served_in_parts) return {};
+  if (graph.sizes.empty()) return {};
   std::vector<double> parts;
   for (const DemandedParts& demand : DemandedAxes(graph)) {
     parts.push_back(1);

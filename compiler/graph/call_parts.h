@@ -11,7 +11,7 @@
 namespace burnish {
 
 // By value: a run at the sizes that this graph serves from wants one part in so many, 1 for all.
-// Empty where no smaller bounds serve any (GraphSize::served_from): all of them want all.
+// Empty where no run sizes anything.
 std::vector<double> PartsOfValues(const Graph& graph);
 
 // Of a kernel with these results, of which each run computes what any of them needs.

@@ -34,8 +34,7 @@ struct Sized {
   }
 };
 
-TEST(CallPartsTest, AllIsWantedWhereNoSmallerBoundsServe) {
-  EXPECT_THAT(PartsOfValues(Sized(0, 0).graph), IsEmpty());
+TEST(CallPartsTest, AllIsWantedWhereNoRunSizesAnything) {
   EXPECT_THAT(PartsOfValues(Graph()), IsEmpty());
   EXPECT_EQ(LeastParts(std::vector<ValueId>{0, 3}, {}), 1);
 }
@@ -47,7 +46,7 @@ TEST(CallPartsTest, SizesThatARunHasAtLeastSayWhichPartItWants) {
   // Each row is multiplied by all: batches alone are left out.
   EXPECT_THAT(parts[sized.exp], DoubleEq(4 / 2.0));
   // A size that no smaller bounds serve is there from its least on.
-  const Sized words(1, 0);
+  const Sized words(0, 0);
   EXPECT_THAT(PartsOfValues(words.graph)[words.scores], DoubleEq(4 / 1.0 * 8 / 2.0));
 }
 
