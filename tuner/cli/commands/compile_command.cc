@@ -179,15 +179,27 @@ class CompileCommand : public Command {
   absl::Status EmitOnnx(Context& context, const Graph& graph, const std::string& what) {
     const absl::StatusOr<std::string> bytes = ExportOnnx(graph);
     if (!bytes.ok()) return WithError(bytes.status(), ErrorCode::kUnsupportedOperator, what);
+    if (context.json() && out_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--json: an ONNX file is no text", "tuner compile",
+                       "--out FILE writes it");
+    }
     return WriteText(context, *bytes);
   }
 
   absl::Status WriteText(Context& context, const std::string& text) {
-    if (out_.empty()) {
+    if (!out_.empty()) RETURN_IF_ERROR(WriteOutput(out_, text));
+    if (context.json()) {
+      Json json = {{"schema", 1}, {"emit", emit_}};
+      if (out_.empty()) {
+        json["text"] = text;
+      } else {
+        json["out"] = out_;
+      }
+      context.out() << json.dump() << "\n";
+    } else if (out_.empty()) {
       context.out() << text;
-      return absl::OkStatus();
     }
-    return WriteOutput(out_, text);
+    return absl::OkStatus();
   }
 
   ModelRequest request_;
