@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
+#include "compiler/codegen/kernel_layout.h"
 #include "compiler/codegen/llvm/emit_state.h"
-#include "compiler/codegen/llvm/kernel_layout.h"
 #include "compiler/codegen/llvm/tile_plan.h"
 
 namespace burnish {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "compiler/codegen/llvm/math_coefficients.h"
 #include "compiler/codegen/llvm/math_values.h"
+#include "compiler/codegen/math_coefficients.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
@@ -203,14 +203,6 @@ DoubleMath::Reduced DoubleMath::ReduceAngle(Value* x) {
   return {n, OrderedSum(third.high, Add(Add(second.low, third.low), part(3)))};
 }
 
-// 2/pi in binary, after the point; a word of zeros before it.
-constexpr std::array<uint64_t, 20> kTwoOverPiWords = {
-    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
-    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
-    0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
-    0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
-    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
-
 // A fixed-point number with a sign: 62, 126 and 190 bits of the words are behind the point.
 DoubleMath::Pair DoubleMath::Fraction(const std::array<Value*, 3>& words) {
   // In pieces of 32 bits, which are exact; only the first one has a sign.
@@ -236,7 +228,7 @@ llvm::Function* DoubleMath::LargeAngleFunction(llvm::Module& module) {
   constexpr char kName[] = "quarter_turns_f64";
   if (llvm::Function* const present = module.getFunction(kName)) return present;
   llvm::LLVMContext& context = module.getContext();
-  llvm::Constant* const data = llvm::ConstantDataArray::get(context, kTwoOverPiWords);
+  llvm::Constant* const data = llvm::ConstantDataArray::get(context, math::kTwoOverPiWords);
   auto* const table = new llvm::GlobalVariable(
       module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "two_over_pi_f64");
   llvm::Type* const i64 = b_.getInt64Ty();

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "compiler/codegen/llvm/kernel_layout.h"
+#include "compiler/codegen/kernel_layout.h"
 #include "compiler/codegen/llvm/math_emitter.h"
 #include "compiler/codegen/llvm/small_float_emitter.h"
 #include "compiler/codegen/llvm/tile_plan.h"

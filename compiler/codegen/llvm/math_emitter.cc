@@ -9,8 +9,8 @@
 
 #include "absl/types/span.h"
 #include "compiler/codegen/llvm/double_math.h"
-#include "compiler/codegen/llvm/math_coefficients.h"
 #include "compiler/codegen/llvm/math_values.h"
+#include "compiler/codegen/math_coefficients.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"

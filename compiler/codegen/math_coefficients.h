@@ -1,8 +1,10 @@
-// Polynomials of math_emitter.cc, lowest power first: Chebyshev interpolation in 50 digits on the
+// Polynomials of functions, lowest power first: Chebyshev interpolation in 50 digits on the
 // range that is stated, rounded to double. An error is the greatest over that range, before
 // rounding.
-#ifndef COMPILER_CODEGEN_LLVM_MATH_COEFFICIENTS_H_
-#define COMPILER_CODEGEN_LLVM_MATH_COEFFICIENTS_H_
+#ifndef COMPILER_CODEGEN_MATH_COEFFICIENTS_H_
+#define COMPILER_CODEGEN_MATH_COEFFICIENTS_H_
+
+#include <cstdint>
 
 namespace burnish::math {
 
@@ -115,6 +117,14 @@ constexpr double kHalfPiPair[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
 constexpr double kTwoThirds[] = {0x1.5555555555555p-1, 0x1.5555555555555p-55};
 constexpr double kRootHalf[] = {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55};
 
+// 2/pi in binary, after the point; a word of zeros before it.
+constexpr uint64_t kTwoOverPiWords[] = {
+    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
+    0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
+    0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
+
 }  // namespace burnish::math
 
-#endif  // COMPILER_CODEGEN_LLVM_MATH_COEFFICIENTS_H_
+#endif  // COMPILER_CODEGEN_MATH_COEFFICIENTS_H_

@@ -1,7 +1,7 @@
 // Where a kernel finds its buffers: parameter order, and the places of its temporaries in the two
 // scratch areas of the call's context. Plain data, free of LLVM.
-#ifndef COMPILER_CODEGEN_LLVM_KERNEL_LAYOUT_H_
-#define COMPILER_CODEGEN_LLVM_KERNEL_LAYOUT_H_
+#ifndef COMPILER_CODEGEN_KERNEL_LAYOUT_H_
+#define COMPILER_CODEGEN_KERNEL_LAYOUT_H_
 
 #include <cstdint>
 #include <vector>
@@ -31,4 +31,4 @@ int64_t StorageBytes(const Buffer& buffer);
 
 }  // namespace burnish
 
-#endif  // COMPILER_CODEGEN_LLVM_KERNEL_LAYOUT_H_
+#endif  // COMPILER_CODEGEN_KERNEL_LAYOUT_H_

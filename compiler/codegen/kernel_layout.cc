@@ -1,4 +1,4 @@
-#include "compiler/codegen/llvm/kernel_layout.h"
+#include "compiler/codegen/kernel_layout.h"
 
 #include <algorithm>
 #include <limits>
