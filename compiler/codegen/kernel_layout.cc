@@ -86,6 +86,19 @@ int64_t StorageBytes(const Buffer& buffer) {
   return StorageElementCount(buffer) * SizeBytes(buffer.dtype);
 }
 
+KernelInfo InfoOf(const KernelSource& source, const KernelLayout& layout) {
+  const Program& program = *source.program;
+  KernelInfo info{.symbol = source.symbol,
+                  .has_pack = program.pack_root >= 0,
+                  .scratch_bytes = layout.scratch_bytes,
+                  .shared_scratch_bytes = layout.shared_scratch_bytes};
+  for (BufferId buffer : layout.kernel_parameters) {
+    info.buffer_names.push_back(program.buffers[buffer].name);
+    info.buffer_bytes.push_back(StorageBytes(program.buffers[buffer]));
+  }
+  return info;
+}
+
 absl::StatusOr<KernelLayout> PlanLayout(const Program& program) {
   KernelLayout layout;
   const auto add = [&](BufferRole role, std::vector<BufferId>& parameters) {

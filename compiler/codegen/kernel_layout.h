@@ -1,5 +1,5 @@
 // Where a kernel finds its buffers: parameter order, and the places of its temporaries in the two
-// scratch areas of the call's context. Plain data, free of LLVM.
+// scratch areas of the call's context.
 #ifndef COMPILER_CODEGEN_KERNEL_LAYOUT_H_
 #define COMPILER_CODEGEN_KERNEL_LAYOUT_H_
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/codegen/backend.h"
 #include "compiler/ir/program.h"
 
 namespace burnish {
@@ -25,6 +26,9 @@ struct KernelLayout {
 // Temporaries that no root child uses at the same time, or between whose first and last user,
 // share memory. INVALID_ARGUMENT for a GPU scope and for a temporary of unknown size.
 absl::StatusOr<KernelLayout> PlanLayout(const Program& program);
+
+// The facts that follow from the layout; the rest is 0.
+KernelInfo InfoOf(const KernelSource& source, const KernelLayout& layout);
 
 // Size of the buffer's allocation, border included.
 int64_t StorageBytes(const Buffer& buffer);

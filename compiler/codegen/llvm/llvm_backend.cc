@@ -28,7 +28,6 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
@@ -273,27 +272,6 @@ absl::StatusOr<std::string> EmitMachineCode(llvm::Module& module, llvm::TargetMa
   return std::string(bytes.data(), bytes.size());
 }
 
-// Bytes of each function in the object.
-std::map<std::string, int64_t> CodeSizes(const std::string& object) {
-  std::map<std::string, int64_t> sizes;
-  auto file =
-      llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object, "object"));
-  if (!file) {
-    llvm::consumeError(file.takeError());
-    return sizes;
-  }
-  for (const llvm::object::ELFSymbolRef symbol :
-       llvm::cast<llvm::object::ELFObjectFileBase>(**file).symbols()) {
-    auto name = symbol.getName();
-    if (name) {
-      sizes[name->str()] = static_cast<int64_t>(symbol.getSize());
-    } else {
-      llvm::consumeError(name.takeError());
-    }
-  }
-  return sizes;
-}
-
 class LlvmBackend : public Backend {
  public:
   explicit LlvmBackend(LlvmBackendOptions options) : options_(std::move(options)) {
@@ -322,14 +300,7 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
                                                   llvm::Module& module) {
   const Program program = OrderTileLoops(*source.program);
   ASSIGN_OR_RETURN(const KernelLayout layout, PlanLayout(program));
-  KernelInfo info{.symbol = source.symbol,
-                  .has_pack = program.pack_root >= 0,
-                  .scratch_bytes = layout.scratch_bytes,
-                  .shared_scratch_bytes = layout.shared_scratch_bytes};
-  for (BufferId buffer : layout.kernel_parameters) {
-    info.buffer_names.push_back(program.buffers[buffer].name);
-    info.buffer_bytes.push_back(StorageBytes(program.buffers[buffer]));
-  }
+  const KernelInfo info = InfoOf({source.symbol, &program}, layout);
   FunctionOptions options{
       .symbol = source.symbol,
       .small_floats = {.f16 = HasFeature(target, "f16c"),
@@ -399,7 +370,7 @@ absl::StatusOr<CompiledObject> LlvmBackend::CompileObject(
   // LLVM reports errors of the code generator to the handler and goes on with an object that is not
   // whole.
   if (!errors.empty()) return absl::InternalError(absl::StrCat("LLVM: ", errors));
-  const std::map<std::string, int64_t> sizes = CodeSizes(compiled.elf);
+  const std::map<std::string, int64_t> sizes = FunctionSizes(compiled.elf);
   for (KernelInfo& info : compiled.kernels) {
     // The kernel only: packing is not timed.
     info.spill_count = spills[info.symbol].total;

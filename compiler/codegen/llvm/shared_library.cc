@@ -13,6 +13,7 @@
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
 #include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ELFObjectFile.h"
 
 LLD_HAS_DRIVER(elf)
 
@@ -54,6 +55,26 @@ absl::StatusOr<std::string> ArchiveOf(absl::Span<const std::string> objects) {
 }
 
 }  // namespace
+
+std::map<std::string, int64_t> FunctionSizes(const std::string& object) {
+  std::map<std::string, int64_t> sizes;
+  auto file =
+      llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object, "object"));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return sizes;
+  }
+  for (const llvm::object::ELFSymbolRef symbol :
+       llvm::cast<llvm::object::ELFObjectFileBase>(**file).symbols()) {
+    auto name = symbol.getName();
+    if (name) {
+      sizes[name->str()] = static_cast<int64_t>(symbol.getSize());
+    } else {
+      llvm::consumeError(name.takeError());
+    }
+  }
+  return sizes;
+}
 
 absl::StatusOr<std::vector<uint8_t>> LinkSharedLibrary(absl::Span<const std::string> objects,
                                                        const std::string& folder) {

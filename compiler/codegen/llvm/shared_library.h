@@ -3,6 +3,7 @@
 #define COMPILER_CODEGEN_LLVM_SHARED_LIBRARY_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace burnish {
 // written.
 absl::StatusOr<std::vector<uint8_t>> LinkSharedLibrary(absl::Span<const std::string> objects,
                                                        const std::string& folder);
+
+// Bytes of each symbol of an object; empty where the object is broken.
+std::map<std::string, int64_t> FunctionSizes(const std::string& object);
 
 }  // namespace burnish
 
