@@ -1,6 +1,6 @@
 // Transcendental functions as straight-line LLVM IR, scalar or vector alike: no libm.
 //
-// Errors in units of the last place, against libm in double (math_emitter_test; measured over
+// Errors in units of the last place, against libm in double (math_functions_test; measured over
 // random bit patterns and the range of normal results, with and without FMA):
 //   f32 exp 1.1, log 0.9, tanh 1.3, erf 1.2, sin and cos 0.5 (any finite x), pow 1; fmod exact
 //   f64 exp 1, log 1, tanh 2, erf 1.2, sin and cos 0.8 (any finite x), pow 0.7; fmod exact
