@@ -71,7 +71,7 @@ class Backend {
   // Both steps for one object.
   absl::StatusOr<CompiledModule> Compile(const CodegenTarget& target,
                                          absl::Span<const KernelSource> sources);
-  // Any point of the way as text: "llvm" or "asm".
+  // Any point of the way as text: "llvm" or "asm" of LLVM, "c" of the text backend.
   virtual absl::StatusOr<std::string> Emit(const CodegenTarget& target, const KernelSource& source,
                                            absl::string_view form) = 0;
 };

@@ -1,0 +1,17 @@
+// The text backend: lowered programs as C, for people and for tests.
+#ifndef COMPILER_CODEGEN_TEXT_TEXT_BACKEND_H_
+#define COMPILER_CODEGEN_TEXT_TEXT_BACKEND_H_
+
+#include <memory>
+
+#include "compiler/codegen/backend.h"
+
+namespace burnish {
+
+// Emits "c". Objects are what the installed clang-19 makes of it as a child process, for the base
+// CPU of x86-64 whatever the target's features are: UNAVAILABLE without that program.
+std::unique_ptr<Backend> MakeTextBackend();
+
+}  // namespace burnish
+
+#endif  // COMPILER_CODEGEN_TEXT_TEXT_BACKEND_H_
