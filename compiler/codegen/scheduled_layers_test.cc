@@ -3,6 +3,7 @@
 // unscheduled program.
 #include <cmath>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -10,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/cpu_info.h"
 #include "base/status_matchers.h"
+#include "compiler/codegen/backend.h"
 #include "compiler/codegen/kernel_runner.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
+#include "compiler/codegen/text/text_backend.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
@@ -27,6 +30,7 @@ struct Isa {
   std::string name;
   std::vector<std::string> features;
   std::string traces;  // Folder of the traces for its vectors.
+  std::unique_ptr<Backend> (*make)() = [] { return MakeLlvmBackend(); };
 };
 
 std::vector<Isa> Isas() {
@@ -35,7 +39,8 @@ std::vector<Isa> Isas() {
           {"avx2", {"sse4.2", "avx", "avx2", "fma"}, folder},
           {"avx512",
            {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"},
-           folder + "avx512/"}};
+           folder + "avx512/"},
+          {"c", {}, folder, &MakeTextBackend}};
 }
 
 class ScheduledLayersTest : public ::testing::TestWithParam<Isa> {
@@ -51,7 +56,7 @@ class ScheduledLayersTest : public ::testing::TestWithParam<Isa> {
     ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(scheduled));
     ASSERT_OK_AND_ASSIGN(
         CompiledModule module,
-        MakeLlvmBackend()->Compile({.features = GetParam().features}, {{.program = &lowered}}));
+        GetParam().make()->Compile({.features = GetParam().features}, {{.program = &lowered}}));
     const CpuInfo cpu = HostCpuInfo();
     for (const std::string& feature : GetParam().features) {
       if (!cpu.Has(feature)) GTEST_SKIP() << "compiled, not run: the CPU has no " << feature;

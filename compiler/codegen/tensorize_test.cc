@@ -12,6 +12,7 @@
 #include "compiler/codegen/kernel_runner.h"
 #include "compiler/codegen/llvm/disassembler.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
+#include "compiler/codegen/text/text_backend.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
@@ -179,6 +180,27 @@ TEST_P(TensorizeTest, InstructionThatNobodyKnowsIsRefused) {
   EXPECT_THAT(
       MakeLlvmBackend()->Compile({.features = GetParam().features}, {{.program = &lowered}}),
       StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("no instruction dot9")));
+}
+
+// The text backend has no instruction, and does each nest as the loops that it is.
+TEST(TensorizedInCTest, NestsAreLoops) {
+  for (const Instruction* row : AllInstructions()) {
+    if (!row->is_nest() || row->tiles != nullptr) continue;
+    SCOPED_TRACE(row->name);
+    const Program defined = Definition(std::string(NumberTypeName(row->left)));
+    const Program lowered = Lowered(defined, std::string(row->name), row->n, row->k);
+    ASSERT_OK_AND_ASSIGN(CompiledModule module,
+                         MakeTextBackend()->Compile({}, {{.program = &lowered}}));
+    const std::vector<TensorValue> arguments = RandomArguments(defined, 3);
+    ASSERT_OK_AND_ASSIGN(const auto want, Interpret(defined, arguments, {.magnitudes = true}));
+    ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
+    ASSERT_OK_AND_ASSIGN(const auto got, runner.Run(lowered, arguments, 3));
+    EXPECT_EQ(got[0].integers, want[0].integers);
+    ASSERT_EQ(got[0].floats.size(), want[0].floats.size());
+    for (size_t i = 0; i < want[0].floats.size(); ++i) {
+      EXPECT_NEAR(got[0].floats[i], want[0].floats[i], 4e-7 * want[0].magnitudes[i]);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, TensorizeTest, ::testing::ValuesIn(Isas()),

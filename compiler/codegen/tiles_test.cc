@@ -16,6 +16,7 @@
 #include "compiler/codegen/kernel_runner.h"
 #include "compiler/codegen/llvm/disassembler.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
+#include "compiler/codegen/text/text_backend.h"
 #include "compiler/codegen/tile_emulator.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/lower.h"
@@ -187,6 +188,25 @@ TEST(TilesTest, EachNumberOfRowsAndEachBlockOfTiles) {
       const Program defined = Definition(
           kind, {2 * block.rows * block.tile_rows, 32 * block.tile_columns, 3 * kind.depth});
       ExpectRight(defined, Lowered(defined, TraceText(kind, block)), kWithTiles);
+    }
+  }
+}
+
+// In C a tile is an array, and its nests are loops.
+TEST(TilesTest, TilesAreArraysInC) {
+  for (const Kind& kind : {kBf16, kBytes}) {
+    const Program defined = Definition(kind, {26, 32, 3 * kind.depth});
+    const Program lowered = Lowered(defined, TraceText(kind, {13, 2, 1}));
+    ASSERT_OK_AND_ASSIGN(CompiledModule module,
+                         MakeTextBackend()->Compile({}, {{.program = &lowered}}));
+    const std::vector<TensorValue> arguments = Arguments(defined, 3);
+    ASSERT_OK_AND_ASSIGN(const auto want, Interpret(defined, arguments, {.magnitudes = true}));
+    ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
+    ASSERT_OK_AND_ASSIGN(const auto got, runner.Run(lowered, arguments, 2));
+    EXPECT_EQ(got[0].integers, want[0].integers);
+    ASSERT_EQ(got[0].floats.size(), want[0].floats.size());
+    for (size_t i = 0; i < want[0].floats.size(); ++i) {
+      EXPECT_NEAR(got[0].floats[i], want[0].floats[i], 4e-7 * want[0].magnitudes[i]);
     }
   }
 }
