@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "compiler/codegen/text/text_backend.h"
 #include "compiler/ir/join_parallel.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/printer.h"
@@ -23,6 +24,8 @@ namespace {
 
 constexpr int kBatchCount = 50;
 constexpr int kBatchSize = 20;
+// One in so many as C too: clang takes longer for it than LLVM does.
+constexpr int kBatchesOfText = 5;
 
 struct Case {
   uint64_t seed = 0;
@@ -54,11 +57,15 @@ TEST_P(RandomScheduleTest, ComputesWhatTheDefinitionComputes) {
   for (const Case& c : cases) compiled.push_back({&c.defined, &c.want, &c.random.lowered});
   const std::vector<CodegenTarget> targets = HostTargets();
   ASSERT_FALSE(targets.empty());
-  const std::vector<absl::Status> results =
-      CheckCompiled(targets[GetParam() % targets.size()], compiled);
-  for (size_t i = 0; i < results.size(); ++i) {
-    EXPECT_THAT(results[i], IsOk()) << Describe(cases[i]);
-  }
+  const auto check = [&](Backend* by) {
+    const std::vector<absl::Status> results =
+        CheckCompiled(targets[GetParam() % targets.size()], compiled, by);
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_THAT(results[i], IsOk()) << Describe(cases[i]);
+    }
+  };
+  check(nullptr);
+  if (GetParam() % kBatchesOfText == 0) check(MakeTextBackend().get());
 }
 
 // The outermost loops dealt out to workers, where the primitive takes them.

@@ -4,7 +4,9 @@
 #include <iostream>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "compiler/codegen/text/text_backend.h"
 #include "compiler/ir/printer.h"
 #include "compiler/schedule/primitive.h"
 #include "tests/property/random_program.h"
@@ -33,8 +35,12 @@ absl::Status CheckSeed(uint64_t seed, bool verbose, std::map<std::string, int>& 
   const absl::Status status = CheckInterpreted(defined, *want, random.scheduled, random.lowered);
   if (!status.ok()) return status;
   const std::vector<CodegenTarget> targets = HostTargets();
-  return CheckCompiled(targets[seed / 7 % targets.size()],
-                       {{.defined = &defined, .want = &*want, .lowered = &random.lowered}})[0];
+  const std::vector<CompiledCase> cases = {
+      {.defined = &defined, .want = &*want, .lowered = &random.lowered}};
+  const absl::Status by_llvm = CheckCompiled(targets[seed / 7 % targets.size()], cases)[0];
+  if (!by_llvm.ok()) return by_llvm;
+  const absl::Status as_c = CheckCompiled(targets[0], cases, MakeTextBackend().get())[0];
+  return absl::Status(as_c.code(), absl::StrCat("as C: ", as_c.message()));
 }
 
 }  // namespace

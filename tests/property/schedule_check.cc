@@ -84,17 +84,17 @@ absl::Status CheckInterpreted(const RandomProgram& defined, const std::vector<Te
 }
 
 std::vector<absl::Status> CheckCompiled(const CodegenTarget& target,
-                                        const std::vector<CompiledCase>& cases) {
+                                        const std::vector<CompiledCase>& cases, Backend* by) {
   std::vector<KernelSource> sources;
   for (size_t i = 0; i < cases.size(); ++i) {
     sources.push_back(
         {.symbol = absl::StrCat(BURNISH_KERNEL_PREFIX, i), .program = cases[i].lowered});
   }
-  auto module = MakeLlvmBackend()->Compile(target, sources);
+  auto module = (by != nullptr ? *by : *MakeLlvmBackend()).Compile(target, sources);
   if (!module.ok() && cases.size() > 1) {
     // Which one it is.
     std::vector<absl::Status> results;
-    for (const CompiledCase& c : cases) results.push_back(CheckCompiled(target, {c})[0]);
+    for (const CompiledCase& c : cases) results.push_back(CheckCompiled(target, {c}, by)[0]);
     return results;
   }
   if (!module.ok()) {

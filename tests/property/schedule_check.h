@@ -36,9 +36,10 @@ struct CompiledCase {
 };
 
 // Compiles all cases into one module, runs each with 1 to 3 workers and compares. One status a
-// case. Where the module does not compile, each case is compiled alone.
+// case. Where the module does not compile, each case is compiled alone. `by`: null for LLVM.
 std::vector<absl::Status> CheckCompiled(const CodegenTarget& target,
-                                        const std::vector<CompiledCase>& cases);
+                                        const std::vector<CompiledCase>& cases,
+                                        Backend* by = nullptr);
 
 // SSE4.2, AVX2 with FMA, AVX-512, without those that this host lacks.
 // `of_bf16`: the widest multiplies them, where the host does.
