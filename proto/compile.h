@@ -63,7 +63,7 @@ struct CompileRequest {
   int32_t codegen_epoch = 0;
   CompileOutput output = CompileOutput::kArtifactEach;
   std::string pack_target = "";  // kLibrary; empty: `target`.
-  std::string form = "";         // kText: "ir", "schedule", "lowered", "llvm", "asm".
+  std::string form = "";         // kText: "ir", "schedule", "lowered", "c", "llvm", "asm".
   absl::Duration time_limit = absl::Seconds(10);  // Of an item, in CPU time; > 0.
   int64_t memory_limit_bytes = int64_t{2} << 30;  // 0: no limit.
 

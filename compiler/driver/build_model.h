@@ -133,9 +133,9 @@ struct TunedModel {
 absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source,
                                       const BuildModelOptions& options);
 
-// Every kernel of the model as text, in the order of first use: "ir", "schedule", "lowered", "llvm"
-// or "asm", each after a line with the task's name. Schedules are those that the expected errors
-// allow: nothing is run.
+// Every kernel of the model as text, in the order of first use: "ir", "schedule", "lowered", "c",
+// "llvm" or "asm", each after a line with the task's name. Schedules are those that the expected
+// errors allow: nothing is run.
 absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options, absl::string_view form);
 

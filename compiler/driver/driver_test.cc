@@ -619,11 +619,13 @@ TEST(DriverTest, ManifestSaysWhatEachStepIs) {
 
 TEST(DriverTest, ModelAsText) {
   DefaultScheduleSource source;
-  for (const char* form : {"ir", "schedule", "lowered", "llvm", "asm"}) {
+  for (const char* form : {"ir", "schedule", "lowered", "c", "llvm", "asm"}) {
     EXPECT_THAT(EmitModel(ResidualGraph(), source, SharedBuilder(), {.target = Host(2)}, form),
                 IsOkAndHolds(AllOf(HasSubstr("# conv"), HasSubstr("max_pool"))))
         << form;
   }
+  EXPECT_THAT(EmitModel(ResidualGraph(), source, SharedBuilder(), {.target = Host(2)}, "c"),
+              IsOkAndHolds(HasSubstr("i32 burnish_kernel_0(const KernelContext* context")));
   EXPECT_THAT(EmitModel(ResidualGraph(), source, SharedBuilder(), {.target = Host(2)}, "poem"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("poem")));
 }

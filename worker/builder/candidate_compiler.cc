@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/usable_cpus.h"
 #include "compiler/codegen/codegen_epoch.h"
+#include "compiler/codegen/text/c_text.h"
 #include "compiler/ir/contract.h"
 #include "compiler/ir/printer.h"
 #include "compiler/runtime/artifact.h"
@@ -144,8 +145,12 @@ absl::StatusOr<std::string> CandidateCompiler::Emit(const CompileItem& item, con
   if (form == "schedule") return Print(candidate.scheduled);
   if (form == "lowered") return Print(candidate.lowered);
   const SplitProgram split = SplitPack(candidate.lowered);
-  return backend_.Emit(ToCodegenTarget(target),
-                       {.symbol = KernelSymbol(0), .program = &split.compute}, form);
+  const KernelSource source = {.symbol = KernelSymbol(0), .program = &split.compute};
+  if (form == "c") {
+    ASSIGN_OR_RETURN(CText printed, PrintC({&source, 1}));
+    return std::move(printed.text);
+  }
+  return backend_.Emit(ToCodegenTarget(target), source, form);
 }
 
 absl::StatusOr<CompileReply> CandidateCompiler::CompileLibrary(absl::Span<const CompileItem> items,

@@ -66,7 +66,7 @@ class CompileCommand : public Command {
     options.Flag("--refit", &request_.refit,
                  "all floating-point parameters can be replaced in the bundle later");
     options.Choice("--emit", &emit_,
-                   {"onnx", "ir", "sketches", "schedule", "lowered", "llvm", "asm"},
+                   {"onnx", "ir", "sketches", "schedule", "lowered", "c", "llvm", "asm"},
                    "print a point of the way instead of a bundle");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
     AddCpusFlag(options, &cpus_);
