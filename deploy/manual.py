@@ -25,7 +25,7 @@ class Help:
 
     def options(self):
         """All spellings: ["-h", "--help", ...]."""
-        return [word for name in self.names("Options")
+        return [word for section in self.sections for name in self.names(section)
                 for word in name.split()[0].split(",") if word.startswith("-")]
 
 
@@ -33,9 +33,9 @@ def read_help(program, *command):
     done = subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=True)
     found, entries = Help(), None
     for line in done.stdout.splitlines():
-        heading = re.match(r"^(Positionals|Options|Subcommands):$", line)
+        heading = re.match(r"^(\w[\w ]*):$", line)
         entry = ENTRY.match(line)
-        if heading:
+        if heading and not heading[1].startswith("Example"):
             entries = found.sections.setdefault(heading[1], [])
         elif line.startswith("Usage:"):
             found.usage = line.removeprefix("Usage:").strip()

@@ -21,6 +21,9 @@ class CommandOptions {
  public:
   virtual ~CommandOptions() = default;
 
+  // The heading in the help of the options that follow, such as "What to tune"; a heading may come
+  // again. A command with few options has none.
+  virtual void Group(const std::string& title) = 0;
   virtual void Flag(const std::string& name, bool* value, const std::string& help) = 0;
   // `name`: "--out". `value_name`: "FILE". What `value` holds is the default, and shown.
   virtual void Value(const std::string& name, const std::string& value_name, std::string* value,

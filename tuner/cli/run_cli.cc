@@ -67,12 +67,16 @@ class CliOptions : public CommandOptions {
              std::vector<OptionRule>* rules)
       : app_(app), common_(common), settings_(settings), rules_(rules) {}
 
+  const std::string& group() const { return group_; }
+
+  void Group(const std::string& title) override { group_ = title; }
   void Flag(const std::string& name, bool* value, const std::string& help) override {
-    app_->add_flag(name, *value, help);
+    app_->add_flag(name, *value, help)->group(group_);
   }
   void Value(const std::string& name, const std::string& value_name, std::string* value,
              const std::string& help) override {
-    CLI::Option* option = app_->add_option(name, *value, help)->type_name(value_name);
+    CLI::Option* option =
+        app_->add_option(name, *value, help)->type_name(value_name)->group(group_);
     if (!value->empty()) option->capture_default_str();
   }
   void Value(const std::string& name, const std::string& value_name, int64_t* value, int64_t min,
@@ -87,13 +91,14 @@ class CliOptions : public CommandOptions {
               std::vector<std::string>* values, const std::string& help) override {
     app_->add_option(name, *values, help)
         ->type_name(value_name)
+        ->group(group_)
         ->expected(1)
         ->take_all()
         ->type_size(1);
   }
   void Choice(const std::string& name, std::string* value, const std::vector<std::string>& choices,
               const std::string& help) override {
-    CLI::Option* option = app_->add_option(name, *value, help)->type_name("");
+    CLI::Option* option = app_->add_option(name, *value, help)->type_name("")->group(group_);
     option->check(CLI::IsMember(choices));
     if (!value->empty()) option->capture_default_str();
   }
@@ -118,12 +123,11 @@ class CliOptions : public CommandOptions {
             flag,
             [settings = settings_, key](const std::string& value) { (*settings)[key] = value; },
             absl::StrCat(info->help, " [", info->variable, "]"))
-        ->type_name("TEXT");
+        ->type_name("TEXT")
+        ->group(group_);
   }
-  void Json() override { app_->add_flag("--json", common_->json, "print JSON on stdout"); }
-  void Quiet() override {
-    app_->add_flag("--quiet", common_->quiet, "nothing on stderr but errors");
-  }
+  void Json() override { Flag("--json", &common_->json, "print JSON on stdout"); }
+  void Quiet() override { Flag("--quiet", &common_->quiet, "nothing on stderr but errors"); }
 
  private:
   template <typename T>
@@ -131,6 +135,7 @@ class CliOptions : public CommandOptions {
                  const std::string& help) {
     app_->add_option(name, *value, help)
         ->type_name(value_name)
+        ->group(group_)
         ->check(CLI::Range(min, max, absl::StrCat(min, " to ", max)).description(""))
         ->capture_default_str();
   }
@@ -139,6 +144,7 @@ class CliOptions : public CommandOptions {
   CommonFlags* common_;
   std::map<std::string, std::string>* settings_;
   std::vector<OptionRule>* rules_;
+  std::string group_ = "Options";
 };
 
 std::string Examples(const std::string& text) {
@@ -247,6 +253,7 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     CliOptions options(sub, &common, &sources.flags, &parsed.rules);
     command->AddOptions(options);
     options.Setting("log_level");  // Every command may have something to log.
+    sub->get_help_ptr()->group(options.group());
   }
   const bool json = AsksForJson(arguments);
   if (arguments.empty() || (json && arguments.size() == 1)) {

@@ -92,6 +92,7 @@ absl::StatusOr<std::map<std::string, std::string>> InputFlags::Parse() const {
 }
 
 void StudyFlags::AddOptions(CommandOptions& options) {
+  options.Group("What to tune");
   options.Value("--task", "NAME|SPEC", &task,
                 "bert_base, mobilenet_v2, resnet18, resnet50, vgg16, or one operator: "
                 "conv2d:h=56,ci=64,co=64,k=3,p=1");
@@ -99,6 +100,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   inputs.Add(options);
   options.Value("--batch", "N", &batch, 1, 65536, "of the zoo's models");
   options.OnlyWith("--batch", {"--task"});
+  options.Group("How long");
   options.Value("--trials", "N", &trials, -1, 1'000'000'000,
                 "candidates to measure; 0: default schedules, -1: until the gain is small");
   options.Value("--time", "10m", &time, "time to tune for at most");
@@ -107,6 +109,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
                 "trials of a task without gain, then it is done; 0: off");
   std::vector<std::string> presets;
   for (const SearchPreset& preset : SearchPresets()) presets.push_back(preset.name);
+  options.Group("How to search");
   options.Choice("--scheduler", &scheduler, presets,
                  "preset of rules and search: docs/cli.md; default: no tuning");
   options.Choice("--strategy", &strategy, {"bayesian", "evolutionary", "random"},
@@ -119,6 +122,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Choice("--refine", &refine, {"on", "off"}, "measure the best few again inside the model");
   options.Flag("--no-default", &no_default, "withhold default schedules from the search");
   options.Flag("--deterministic", &deterministic, "the same candidates on any number of threads");
+  options.Group("How exact");
   options.Value(
       "--accuracy", "E", &accuracy,
       "error of the whole model at most, or strict; else 1e-4, and 2e-2 with --precision");
@@ -126,9 +130,12 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Value("--data", "DIR", &data, kDataHelp);
   options.Value("--opt-level", "N", &opt_level, 0, 3,
                 "0: no fusion, 1: fusion, 2: layout, 3: rounding may change");
+  options.Group("How to search");
   options.Value("--seed", "N", &seed, 0, INT64_MAX, "of every random choice");
+  options.Group("Where");
   options.Value("--priority", "N", &priority, -1000, 1000, "higher goes first on a shared farm");
   options.Value("--threads", "N", &threads, 0, 1024, "0: those of the target");
+  options.Group("Output");
   options.Value("--out", "FILE", &out, "the bundle; without it none is built");
   options.OnlyWith("--until-gain", {"--trials=-1"});
   // Chance asks nobody; that model saves the training.

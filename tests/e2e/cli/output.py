@@ -94,6 +94,27 @@ class Cases:
                 wrong += outcome.complaints(EX_IOERR, "B0907", "No space left on device")
         return wrong
 
+    def case_help_of_many_options_is_in_groups(self):
+        wrong = []
+        for command in self.programs.commands():
+            text = self.tuner(command, "--help").out.split("\nExample:")[0]
+            groups = dict(re.findall(r"^(\w[\w ]*):\n((?:  .*\n)+)", text, re.MULTILINE))
+            listed = {title: re.findall(r"^  (?:-h,)?(--[\w-]+)", body, re.MULTILINE)
+                      for title, body in groups.items()}
+            every = sum(listed.values(), [])
+            if len(every) != len(set(every)):
+                wrong.append(f"{command}: an option is there twice: {listed}")
+            biggest = max(map(len, listed.values()))
+            if biggest > 12:
+                wrong.append(f"{command}: {biggest} options without a heading of their own")
+            if len(every) > 12 and "Options" in listed:
+                wrong.append(f"{command}: options in no group: {listed['Options']}")
+        told = self.tuner("submit", "--help").out
+        wrong += [f"submit has no group {title}" for title in
+                  ("What to tune", "How long", "How to search", "How exact", "Where", "Output")
+                  if f"\n{title}:\n" not in told]
+        return wrong
+
     def case_tables_fit_the_terminal(self):
         wrong = []
         for arguments in (("query", *self.database), ("list", *self.database), ("doctor",),

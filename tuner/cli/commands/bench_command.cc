@@ -172,20 +172,25 @@ class BenchCommand : public Command {
   }
   void AddOptions(CommandOptions& options) override {
     options.Positional("FILE", &file_, true, "the bundle");
+    options.Group("How to run");
     flags_.Add(options);
     options.Value("--sessions", "N", &sessions_, 1, 1024,
                   "runs of so many at the same time, each on threads of its own");
     options.Value("--seconds", "S", &seconds_, 0.01, 3600.0, "how long to run it");
+    options.Group("Output");
     options.Flag("--profile", &profile_, "each operator's time, share of peak and bound");
     options.Value("--profile-html", "FILE", &html_, "write the profile as a page");
+    options.Group("Inputs");
     options.Values("--input", "NAME=FILE", &inputs_, "an input's values; else random ones");
     options.Values("--value", "NAME=16000", &values_,
                    "an input's values; of --against, also one that the bundle has fixed");
     AddSizeFlag(options, &sizes_);
+    options.Group("In turn with another");
     options.Choice("--against", &against_, {"onnxruntime"}, "time it in turn with");
     options.Value("--model", "FILE", &model_, "of --against: the ONNX file of the bundle");
     options.Value("--rounds", "N", &rounds_, 1, 1000, "of --against: turns of each");
     options.Setting("python");
+    options.Group("Output");
     options.Setting("calibration");
     options.OnlyWith("--rounds", {"--against"});
     options.OnlyWith("--python", {"--against"});

@@ -47,6 +47,7 @@ class CompileCommand : public Command {
            "tuner compile --task conv2d:h=56,ci=64,co=64,k=3,p=1 --emit asm";
   }
   void AddOptions(CommandOptions& options) override {
+    options.Group("What to build");
     options.Value("--task", "NAME|SPEC", &request_.task,
                   "a model of the zoo, or one operator: conv2d:h=56,ci=64,co=64,k=3,p=1");
     options.Value("--model", "FILE", &request_.model,
@@ -54,7 +55,9 @@ class CompileCommand : public Command {
     options.Value("--study", "STUDY", &study_, "a study's model, with its shapes and layers");
     inputs_.Add(options);
     options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");
+    options.Group("Output");
     options.Value("--out", "FILE", &out_, "the bundle, or with --emit the text; else stdout");
+    options.Group("How");
     options.Value("--opt-level", "N", &opt_level_, 0, 3,
                   "0: no fusion, 1: fusion, 2: layout, 3: rounding may change");
     options.Value(
@@ -65,9 +68,11 @@ class CompileCommand : public Command {
     options.Flag("--require-tuned", &require_tuned_, "fail unless each task was tuned here");
     options.Flag("--refit", &request_.refit,
                  "all floating-point parameters can be replaced in the bundle later");
+    options.Group("Output");
     options.Choice("--emit", &emit_,
                    {"onnx", "ir", "sketches", "schedule", "lowered", "c", "llvm", "asm"},
                    "print a point of the way instead of a bundle");
+    options.Group("Where");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
     AddCpusFlag(options, &cpus_);
     options.OnlyWith("--batch", {"--task"});
@@ -77,6 +82,7 @@ class CompileCommand : public Command {
     options.Setting("python");
     options.Setting("server");
     options.Setting("db");
+    options.Group("Output");
     options.Json();
     options.Quiet();
     // A study has its own.

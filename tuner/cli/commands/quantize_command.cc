@@ -45,10 +45,12 @@ class QuantizeCommand : public Command {
            "tuner compile --model model.int8.onnx --out model.bundle";
   }
   void AddOptions(CommandOptions& options) override {
+    options.Group("What to quantize");
     options.Value("--task", "NAME|SPEC", &request_.task, "as of tuner compile");
     options.Value("--model", "FILE", &request_.model, "an ONNX file");
     inputs_.Add(options);
     options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");
+    options.Group("How");
     options.Value("--data", "DIR", &data_,
                   "examples of the inputs: DIR/INPUT.npy of many, or numbered files or folders");
     options.Choice("--method", &method_, {"minmax", "percentile", "weights"},
@@ -63,9 +65,12 @@ class QuantizeCommand : public Command {
     options.OnlyWith("--group", {"--method=weights"});
     options.OnlyWith("--percentile", {"--method=percentile"});
     options.OnlyWith("--examples", {"--data"});
+    options.Group("Output");
     options.Value("--out", "FILE", &out_, "the quantized model");
+    options.Group("Where");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of this machine");
     options.Setting("cache");
+    options.Group("Output");
     options.Json();
     options.Quiet();
   }

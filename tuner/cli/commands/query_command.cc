@@ -97,18 +97,22 @@ class QueryCommand : public Command {
            "tuner query --server farm:7272";
   }
   void AddOptions(CommandOptions& options) override {
+    options.Group("Which records");
     options.Value("--task", "NAME", &task_,
                   "a model or operator as submitted, a task's name, or the beginning of a "
                   "workload's hash");
     options.Value("--model", "FILE", &model_, "a model's file as submitted");
     options.Value("--top", "N", &top_, 1, 10000, "how many of each task");
     options.Value("--limit", "N", &limit_, 1, 10000, "how many tasks at most");
+    options.Group("Output");
     options.Flag("--trace", &trace_, "print the schedules");
+    options.Group("Where");
     options.Setting("python");
     options.Setting("server");
     options.Setting("target");
     options.Setting("db");
     options.Setting("calibration");
+    options.Group("Output");
     options.Json();
   }
 

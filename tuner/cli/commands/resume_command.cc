@@ -29,9 +29,12 @@ class ResumeCommand : public Command {
   }
   void AddOptions(CommandOptions& options) override {
     options.Positional("STUDY", &study_, true, "its id, or the beginning of it");
+    options.Group("Output");
     options.Value("--out", "FILE", &out_, "the bundle; else where `submit` said");
+    options.Group("How long");
     options.Value("--trials", "+N|N", &trials_,
                   "so many more, or so many in all; also of a study that is done");
+    options.Group("Where");
     options.Flag("--detach", &detach_, "with --server: do not wait for it");
     options.Value("--patience", "S", &patience_seconds_, 1.0, 1e6,
                   "seconds to wait for a farm that is away");
@@ -40,6 +43,7 @@ class ResumeCommand : public Command {
     options.Setting("cache");
     options.Setting("server");
     options.Setting("db");
+    options.Group("Output");
     options.Json();
     options.Quiet();
   }

@@ -103,16 +103,20 @@ class RunCommand : public Command {
   }
   void AddOptions(CommandOptions& options) override {
     options.Positional("FILE", &file_, true, "the bundle");
+    options.Group("Inputs and outputs");
     options.Values("--input", "NAME=FILE", &inputs_,
                    "an input's values; NAME= may be left out where there is only one");
     options.Values("--output", "NAME=FILE", &outputs_, "where an output is written");
     options.Values("--value", "NAME=16000", &values_, "an input's values: a number, or 1,2,3");
+    options.Group("How to run");
     flags_.Add(options);
+    options.Group("Inputs and outputs");
     options.Values("--compare", "NAME=FILE", &references_,
                    "what an output should be; exit code 65 where one is not, B0407");
     options.Value("--tolerance", "T", &tolerance_, 0.0, 1e9,
                   "of --compare: max |got - want| / max |want|; integers must be equal");
     options.OnlyWith("--tolerance", {"--compare"});
+    options.Group("Output");
     options.Flag("--info", &info_, "only list inputs and outputs");
     options.Json();
     options.Quiet();

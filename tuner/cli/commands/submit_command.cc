@@ -49,11 +49,14 @@ class SubmitCommand : public Command {
   }
   void AddOptions(CommandOptions& options) override {
     flags_.AddOptions(options);
+    options.Group("What to tune");
     options.Value("--graph", "FOLDER", &graph_,
                   "instead of --model: what burnish.functorch.graph_dumper_aot wrote");
+    options.Group("Output");
     options.Flag("--dry-run", &dry_run_,
                  "only list tasks and the valid points of each sketch that the study would search");
     options.Flag("--detach", &detach_, "with --server: do not wait for it");
+    options.Group("Where");
     options.Value("--patience", "S", &patience_seconds_, 1.0, 1e6,
                   "seconds to wait for a farm that is away");
     options.Setting("target");
@@ -63,6 +66,7 @@ class SubmitCommand : public Command {
     options.Setting("tracker");
     options.Setting("server");
     options.Setting("db");
+    options.Group("Output");
     options.Json();
     options.Quiet();
   }
