@@ -40,6 +40,8 @@ class CommandOptions {
   // An argument without a name: "FILE".
   virtual void Positional(const std::string& value_name, std::string* value, bool required,
                           const std::string& help) = 0;
+  // What a shell may offer as the value of an option or argument that takes others, too.
+  virtual void Suggest(const std::string& name, const std::vector<std::string>& values) = 0;
   // `name` counts only where one of `conditions` holds, of the same command's options: "--task" was
   // given, "--method=weights" has that value, "--trials!=0" has another one. Where it is called
   // several times for a name, all must hold. A line that gives `name` and does not meet them is

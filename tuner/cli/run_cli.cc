@@ -14,9 +14,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/logging.h"
 #include "tuner/app/error.h"
+#include "tuner/cli/complete_line.h"
+#include "tuner/cli/completion.h"
 #include "tuner/cli/error_text.h"
 #include "tuner/cli/nearest_name.h"
 #include "tuner/cli/version.h"
@@ -65,18 +68,29 @@ class CliOptions : public CommandOptions {
  public:
   CliOptions(CLI::App* app, CommonFlags* common, std::map<std::string, std::string>* settings,
              std::vector<OptionRule>* rules)
-      : app_(app), common_(common), settings_(settings), rules_(rules) {}
+      : app_(app), common_(common), settings_(settings), rules_(rules) {
+    completion_.name = app->get_name();
+  }
+
+  // What was said so far, for a shell.
+  CompletionCommand completion() const {
+    CompletionCommand command = completion_;
+    command.options.push_back({.name = "--help", .takes_value = false});
+    return command;
+  }
 
   const std::string& group() const { return group_; }
 
   void Group(const std::string& title) override { group_ = title; }
   void Flag(const std::string& name, bool* value, const std::string& help) override {
     app_->add_flag(name, *value, help)->group(group_);
+    completion_.options.push_back({.name = name, .takes_value = false});
   }
   void Value(const std::string& name, const std::string& value_name, std::string* value,
              const std::string& help) override {
     CLI::Option* option =
         app_->add_option(name, *value, help)->type_name(value_name)->group(group_);
+    completion_.options.push_back({.name = name, .is_study = value_name == "STUDY"});
     if (!value->empty()) option->capture_default_str();
   }
   void Value(const std::string& name, const std::string& value_name, int64_t* value, int64_t min,
@@ -89,6 +103,7 @@ class CliOptions : public CommandOptions {
   }
   void Values(const std::string& name, const std::string& value_name,
               std::vector<std::string>* values, const std::string& help) override {
+    completion_.options.push_back({.name = name});
     app_->add_option(name, *values, help)
         ->type_name(value_name)
         ->group(group_)
@@ -100,11 +115,21 @@ class CliOptions : public CommandOptions {
               const std::string& help) override {
     CLI::Option* option = app_->add_option(name, *value, help)->type_name("")->group(group_);
     option->check(CLI::IsMember(choices));
+    completion_.options.push_back({.name = name, .values = choices});
     if (!value->empty()) option->capture_default_str();
   }
   void Positional(const std::string& value_name, std::string* value, bool required,
                   const std::string& help) override {
     app_->add_option(value_name, *value, help)->type_name("")->required(required);
+    completion_.positionals.push_back(
+        {.name = value_name, .is_study = absl::StrContains(value_name, "STUDY")});
+  }
+  void Suggest(const std::string& name, const std::vector<std::string>& values) override {
+    for (auto* arguments : {&completion_.options, &completion_.positionals}) {
+      for (CompletionArgument& argument : *arguments) {
+        if (argument.name == name) argument.values = values;
+      }
+    }
   }
   void OnlyWith(const std::string& name, const std::vector<std::string>& conditions) override {
     // Here, so that a misspelled rule ends every run of `tuner` and not the line that meets it.
@@ -125,6 +150,8 @@ class CliOptions : public CommandOptions {
             absl::StrCat(info->help, " [", info->variable, "]"))
         ->type_name("TEXT")
         ->group(group_);
+    completion_.options.push_back(
+        {.name = flag, .values = absl::StrSplit(info->values, ' ', absl::SkipEmpty())});
   }
   void Json() override { Flag("--json", &common_->json, "print JSON on stdout"); }
   void Quiet() override { Flag("--quiet", &common_->quiet, "nothing on stderr but errors"); }
@@ -138,6 +165,7 @@ class CliOptions : public CommandOptions {
         ->group(group_)
         ->check(CLI::Range(min, max, absl::StrCat(min, " to ", max)).description(""))
         ->capture_default_str();
+    completion_.options.push_back({.name = name});
   }
 
   CLI::App* app_;
@@ -145,6 +173,7 @@ class CliOptions : public CommandOptions {
   std::map<std::string, std::string>* settings_;
   std::vector<OptionRule>* rules_;
   std::string group_ = "Options";
+  CompletionCommand completion_;
 };
 
 std::string Examples(const std::string& text) {
@@ -216,6 +245,15 @@ absl::Status UsageError(const CLI::ParseError& error, const CLI::App& app) {
                    DidYouMean(nearest, absl::StrCat(command, " --help")));
 }
 
+// "help" and "help submit" as "--help" and "submit --help".
+std::vector<std::string> AsHelpOption(const std::vector<std::string>& arguments) {
+  const bool is_help = arguments.front() == "help" && arguments.size() <= 2 &&
+                       !absl::StartsWith(arguments.back(), "-");
+  if (!is_help) return arguments;
+  if (arguments.size() == 1) return {"--help"};
+  return {arguments[1], "--help"};
+}
+
 absl::Status RunCommand(Command& command, Context& context) {
   // The libraries below CLI11, JSON and TOML throw; we do not.
   try {
@@ -225,6 +263,22 @@ absl::Status RunCommand(Command& command, Context& context) {
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kInternal, error.what());
   }
+}
+
+// The command of a line that was parsed.
+int RunGiven(Command& command, const CommonFlags& common, const SettingSources& sources,
+             const CliEnvironment& environment) {
+  absl::StatusOr<Settings> settings = Settings::Load(sources);
+  if (!settings.ok()) return Finish(settings.status(), common.json, environment);
+  const absl::StatusOr<LogLevel> level = ParseLogLevel(settings->Get("log_level"));
+  if (!level.ok()) {
+    return Finish(
+        WithError(level.status(), ErrorCode::kSettings, settings->Find("log_level").origin),
+        common.json, environment);
+  }
+  SetUpLogging({.level = *level, .color = environment.color, .program = "tuner"});
+  Context context(environment, common, *std::move(settings));
+  return Finish(RunCommand(command, context), common.json, environment);
 }
 
 }  // namespace
@@ -245,6 +299,7 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     std::vector<OptionRule> rules;
   };
   std::map<const CLI::App*, Parsed> by_app;
+  std::vector<CompletionCommand> completions;
   for (const std::unique_ptr<Command>& command : commands) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
     sub->footer(Examples(command->example()));
@@ -254,6 +309,11 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     command->AddOptions(options);
     options.Setting("log_level");  // Every command may have something to log.
     sub->get_help_ptr()->group(options.group());
+    completions.push_back(options.completion());
+  }
+  if (!arguments.empty() && arguments.front() == kCompleteArgument) {
+    CompleteLine(completions, {arguments.begin() + 1, arguments.end()}, environment);
+    return Finish(absl::OkStatus(), /*json=*/false, environment);
   }
   const bool json = AsksForJson(arguments);
   if (arguments.empty() || (json && arguments.size() == 1)) {
@@ -262,7 +322,7 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     if (!json) *environment.err << app.help() << "\n";
     return Finish(MakeError(ErrorCode::kUsage, "no command", "tuner"), json, environment);
   }
-  const std::string& first = arguments.front();
+  const std::string first = AsHelpOption(arguments).front();
   const bool is_command = std::any_of(
       commands.begin(), commands.end(),
       [&](const std::unique_ptr<Command>& command) { return command->name() == first; });
@@ -270,9 +330,12 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     return Finish(UnknownCommand(first, commands), json, environment);
   }
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    std::vector<std::string> line = AsHelpOption(arguments);
+    std::reverse(line.begin(), line.end());
+    app.parse(std::move(line));
   } catch (const CLI::CallForHelp&) {
-    *environment.out << app.help();
+    // CLI11 leaves two lines free between groups.
+    *environment.out << absl::StrReplaceAll(app.help(), {{"\n\n\n", "\n\n"}});
     return Finish(absl::OkStatus(), /*json=*/false, environment);
   } catch (const CLI::CallForVersion&) {
     *environment.out << (json ? VersionJson() : VersionText()) << "\n";
@@ -285,17 +348,7 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
   if (const absl::Status rules = CheckRules(*given, parsed.rules); !rules.ok()) {
     return Finish(rules, common.json, environment);
   }
-  absl::StatusOr<Settings> settings = Settings::Load(sources);
-  if (!settings.ok()) return Finish(settings.status(), common.json, environment);
-  const absl::StatusOr<LogLevel> level = ParseLogLevel(settings->Get("log_level"));
-  if (!level.ok()) {
-    return Finish(
-        WithError(level.status(), ErrorCode::kSettings, settings->Find("log_level").origin),
-        common.json, environment);
-  }
-  SetUpLogging({.level = *level, .color = environment.color, .program = "tuner"});
-  Context context(environment, common, *std::move(settings));
-  return Finish(RunCommand(*parsed.command, context), common.json, environment);
+  return RunGiven(*parsed.command, common, sources, environment);
 }
 
 }  // namespace burnish

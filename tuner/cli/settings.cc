@@ -26,15 +26,17 @@ namespace {
 
 constexpr SettingInfo kSettings[] = {
     {"cache", "BURNISH_CACHE",
-     "folder of what was compiled before, to compile it once; none: keep nothing"},
+     "folder of what was compiled before, to compile it once; none: keep nothing", "none"},
     {"calibration", "BURNISH_CALIBRATION",
-     "what is known of the device: auto (its row, measured once a boot), table, or a row's file"},
+     "what is known of the device: auto (its row, measured once a boot), table, or a row's file",
+     "auto table"},
     {"db", "BURNISH_DB", "the database: a path, sqlite:PATH or memory:"},
-    {"log_level", "BURNISH_LOG_LEVEL", "debug, info, warning, error or off"},
+    {"log_level", "BURNISH_LOG_LEVEL", "debug, info, warning, error or off",
+     "debug info warning error off"},
     {"python", "BURNISH_PYTHON",
      "the Python that has ONNX Runtime, for `tuner bench --against`, or torch, for .pt2 files"},
     {"server", "BURNISH_SERVER", "address of a running `tuner serve`"},
-    {"target", "BURNISH_TARGET", "what to build for: host or a target's text"},
+    {"target", "BURNISH_TARGET", "what to build for: host or a target's text", "host"},
     {"tracker", "BURNISH_TRACKER", "address of a farm's tracker; without it: this machine"},
 };
 constexpr int64_t kConfigBytesMax = 1 << 20;

@@ -18,6 +18,7 @@ struct SettingInfo {
   const char* key;       // In config.toml; the flag is "--" and the key with dashes.
   const char* variable;  // "BURNISH_DB"
   const char* help;
+  const char* values = "";  // Words that it may be; a shell offers them.
 };
 
 // By key.

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "compiler/frontend/zoo.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/precision.h"
@@ -96,6 +97,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Value("--task", "NAME|SPEC", &task,
                 "bert_base, mobilenet_v2, resnet18, resnet50, vgg16, or one operator: "
                 "conv2d:h=56,ci=64,co=64,k=3,p=1");
+  options.Suggest("--task", ZooModelNames());
   options.Value("--model", "FILE", &model, "an ONNX file, or one of torch.export (.pt2)");
   inputs.Add(options);
   options.Value("--batch", "N", &batch, 1, 65536, "of the zoo's models");

@@ -8,10 +8,12 @@ import json
 import os
 import pty
 import re
+import socket
 import struct
 import subprocess
 import sys
 import termios
+import time
 
 import numpy as np
 
@@ -81,6 +83,9 @@ class Cases:
             "workers": [("workers", "--help")],
             "doctor": [("doctor", "--help")],
             "config": [("config", "show"), ("config", "show", "--json")],
+            "version": [("version",), ("version", "--json")],
+            "completion": [("completion", "bash"), ("completion", "fish"), ("completion", "zsh")],
+            "help": [("help",), ("help", "submit")],
         }
 
     def case_output_that_cannot_be_written_is_an_error(self):
@@ -113,6 +118,70 @@ class Cases:
         wrong += [f"submit has no group {title}" for title in
                   ("What to tune", "How long", "How to search", "How exact", "Where", "Output")
                   if f"\n{title}:\n" not in told]
+        return wrong
+
+    def case_help_and_version_are_commands_too(self):
+        wrong = []
+        for command, option in ((("help",), ("--help",)), (("help", "list"), ("list", "--help")),
+                                (("version",), ("--version",)),
+                                (("version", "--json"), ("--version", "--json"))):
+            said, wanted = self.tuner(*command), self.tuner(*option)
+            wrong += said.complaints(0, "")
+            if said.out != wanted.out or not said.out:
+                wrong.append(f"{command}: {said.out[:200]}")
+        wrong += self.tuner("help", "lsit").complaints(64, "B0101", "lsit", "did you mean list")
+        return wrong + self.tuner("completion", "tcsh").complaints(64, "B0101", "tcsh")
+
+    def completed(self, *words, **environment):
+        """What is offered for the last of `words`, in at most 1 s and without an error."""
+        start = time.monotonic()
+        outcome = self.tuner("__complete", *words, environment=environment)
+        took = time.monotonic() - start
+        assert outcome.code == 0 and not outcome.err, f"{words}: {outcome.code} {outcome.err}"
+        assert took < 3, f"{words}: {took:.1f} s"  # Beside a busy neighbour.
+        return outcome.out.split()
+
+    def case_completion_knows_values_and_studies(self):
+        wrong = []
+        for words, wanted in ((("submit", "--task", "res"), ["resnet18", "resnet50"]),
+                              (("submit", "--scheduler=auto"), ["--scheduler=auto_scheduler"]),
+                              (("submit", "--precision", "b"), ["bf16"]),
+                              (("compile", "--emit", "l"), ["lowered", "llvm"]),
+                              (("list", "--js"), ["--json"]), (("help", "wo"), ["workers"]),
+                              (("completion", "z"), ["zsh"]), (("list", "--log-level", "w"), ["warning"]),
+                              (("status", *self.database, ""), [self.study]),
+                              (("compile", *self.database, "--study", ""), [self.study]),
+                              (("status", self.study[:2]), []), (("nothing", ""), []),
+                              (("status", "--db", self.path("no.db"), ""), [])):
+            found = self.completed(*words)
+            if found != wanted:
+                wrong.append(f"{words}: {found}")
+        if (found := self.completed("cancel", "", BURNISH_DB=self.database[1])) != [self.study]:
+            wrong.append(f"by the environment: {found}")
+        if os.path.exists(self.path("no.db")):
+            wrong.append("completion made a database")
+        with socket.create_server(("127.0.0.1", 0)) as silent:  # Accepts, and never answers.
+            address = f"127.0.0.1:{silent.getsockname()[1]}"
+            if found := self.completed("status", "--server", address, ""):
+                wrong.append(f"studies of nobody: {found}")
+        return wrong
+
+    def case_bash_completes(self):
+        """With the script, in bash itself."""
+        script = """
+            eval "$("$TUNER" completion bash)"
+            COMP_WORDS=("$TUNER" "$@") COMP_CWORD=$#
+            _tuner && printf '%s\\n' "${COMPREPLY[@]}"
+        """
+        wrong = []
+        for words, wanted in ((["compile", "--targ"], ["--target"]),
+                              (["submit", "--task", "=", "res"], ["resnet18", "resnet50"]),
+                              (["watch", *self.database, self.study[:3]], [self.study])):
+            done = subprocess.run(["bash", "-c", script, "bash", *words], text=True,
+                                  capture_output=True, check=False,
+                                  env=self.programs.environment | {"TUNER": self.programs.tuner})
+            if done.stdout.split() != wanted or done.stderr:
+                wrong.append(f"{words}: {done.stdout} {done.stderr}")
         return wrong
 
     def case_tables_fit_the_terminal(self):

@@ -1,5 +1,8 @@
 #include "tuner/cli/commands/commands.h"
 
+#include <string>
+#include <utility>
+
 namespace burnish {
 
 std::vector<std::unique_ptr<Command>> MakeCommands() {
@@ -22,6 +25,11 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeWorkersCommand());
   commands.push_back(MakeDoctorCommand());
   commands.push_back(MakeConfigCommand());
+  commands.push_back(MakeVersionCommand());
+  commands.push_back(MakeCompletionCommand());
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Command>& command : commands) names.push_back(command->name());
+  commands.push_back(MakeHelpCommand(std::move(names)));
   return commands;
 }
 

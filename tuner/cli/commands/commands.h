@@ -3,6 +3,7 @@
 #define TUNER_CLI_COMMANDS_COMMANDS_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tuner/cli/command.h"
@@ -15,9 +16,12 @@ std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeCancelCommand();
 std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeCompileCommand();
+std::unique_ptr<Command> MakeCompletionCommand();
 std::unique_ptr<Command> MakeConfigCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeExplainCommand();
+// Of `commands` that it can be asked for.
+std::unique_ptr<Command> MakeHelpCommand(std::vector<std::string> commands);
 std::unique_ptr<Command> MakeListCommand();
 std::unique_ptr<Command> MakeQuantizeCommand();
 std::unique_ptr<Command> MakeQueryCommand();
@@ -27,6 +31,7 @@ std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeServeCommand();
 std::unique_ptr<Command> MakeStatusCommand();
 std::unique_ptr<Command> MakeSubmitCommand();
+std::unique_ptr<Command> MakeVersionCommand();
 std::unique_ptr<Command> MakeWatchCommand();
 std::unique_ptr<Command> MakeWorkersCommand();
 

@@ -195,8 +195,9 @@ class CompareCommand : public Command {
     return "tuner compare before.bundle after.bundle\ntuner compare STUDY STUDY";
   }
   void AddOptions(CommandOptions& options) override {
-    options.Positional("A", &first_, true, "a bundle, or a study's id or the beginning of it");
-    options.Positional("B", &second_, true, "another one");
+    options.Positional("A|STUDY", &first_, true,
+                       "a bundle, or a study's id or the beginning of it");
+    options.Positional("B|STUDY", &second_, true, "another one");
     options.Value("--threads", "N", &flags_.threads, 0, 1024,
                   "of bundles; 0: as many as A was tuned for");
     AddCpusFlag(options, &flags_.cpus);

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/usable_cpus.h"
 #include "compiler/frontend/onnx_export.h"
+#include "compiler/frontend/zoo.h"
 #include "tuner/app/build_bundle.h"
 #include "tuner/app/build_range.h"
 #include "tuner/app/compile_cache.h"
@@ -50,6 +51,7 @@ class CompileCommand : public Command {
     options.Group("What to build");
     options.Value("--task", "NAME|SPEC", &request_.task,
                   "a model of the zoo, or one operator: conv2d:h=56,ci=64,co=64,k=3,p=1");
+    options.Suggest("--task", ZooModelNames());
     options.Value("--model", "FILE", &request_.model,
                   "an ONNX file, or one of torch.export (.pt2)");
     options.Value("--study", "STUDY", &study_, "a study's model, with its shapes and layers");

@@ -19,6 +19,7 @@ class ConfigCommand : public Command {
   std::string example() const override { return "tuner config show --origin"; }
   void AddOptions(CommandOptions& options) override {
     options.Positional("ACTION", &action_, true, "show");
+    options.Suggest("ACTION", {"show"});
     options.Flag("--origin", &origin_, "also say where each value comes from");
     for (const SettingInfo& info : AllSettings()) options.Setting(info.key);
     options.Json();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/cpu_info.h"
 #include "base/status_macros.h"
+#include "compiler/frontend/zoo.h"
 #include "compiler/target/target.h"
 #include "tuner/app/built_graph.h"
 #include "tuner/app/calibrate.h"
@@ -47,6 +48,7 @@ class QuantizeCommand : public Command {
   void AddOptions(CommandOptions& options) override {
     options.Group("What to quantize");
     options.Value("--task", "NAME|SPEC", &request_.task, "as of tuner compile");
+    options.Suggest("--task", ZooModelNames());
     options.Value("--model", "FILE", &request_.model, "an ONNX file");
     inputs_.Add(options);
     options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");

@@ -82,6 +82,7 @@ class WorkersCommand : public Command {
     options.Positional("ACTION", &action_, false,
                        "list (if nothing is said), drain or undrain: a drained worker finishes "
                        "what it has and gets no more");
+    options.Suggest("ACTION", {"list", "drain", "undrain"});
     options.Positional("ID", &id_, false, "the worker to drain");
     options.Setting("tracker");
     options.Json();
