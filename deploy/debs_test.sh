@@ -34,7 +34,7 @@ for command in $commands; do
     fail "no man page of tuner $command"
 done
 completed=$(. root/usr/share/bash-completion/completions/tuner
-  COMP_WORDS=(tuner compile --targ) COMP_CWORD=2
+  COMP_WORDS=(root/usr/bin/tuner compile --targ) COMP_CWORD=2
   _tuner && echo "${COMPREPLY[*]}")
 [ "$completed" = --target ] || fail "bash completes --targ with: $completed"
 export HOME=$work

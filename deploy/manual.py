@@ -23,11 +23,6 @@ class Help:
     def names(self, section):
         return [name for name, _ in self.sections.get(section, [])]
 
-    def options(self):
-        """All spellings: ["-h", "--help", ...]."""
-        return [word for section in self.sections for name in self.names(section)
-                for word in name.split()[0].split(",") if word.startswith("-")]
-
 
 def read_help(program, *command):
     done = subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=True)
@@ -73,40 +68,20 @@ def man_page(name, version, page, see_also):
     return "\n".join(lines) + "\n"
 
 
-def bash_completion(name, page, commands):
+def completion(name, program, shell):
+    """Of `tuner`, its own; of a daemon, which has options alone, what its --help lists."""
+    if name == "tuner":
+        return subprocess.run([program, "completion", shell], capture_output=True, text=True,
+                              check=True).stdout
     function = "_" + re.sub(r"\W", "_", name)
-    cases = "".join(f'    {command}) words="{" ".join(sub.options())}" ;;\n'
-                    for command, sub in commands.items())
-    return (f"# Completion of {name} for bash.\n{function}() {{\n"
-            f'  local word=${{COMP_WORDS[COMP_CWORD]}} words\n  case ${{COMP_WORDS[1]}} in\n{cases}'
-            f'    *) words="{" ".join([*commands, *page.options()])}" ;;\n  esac\n'
-            f'  [ "$COMP_CWORD" -gt 1 ] || words="{" ".join([*commands, *page.options()])}"\n'
-            f'  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")\n}}\n'
-            f"complete -o default -F {function} {name}\n")
-
-
-def zsh_completion(name, page, commands):
-    cases = "".join(f"    {command}) compadd -- {' '.join(sub.options())} ;;\n"
-                    for command, sub in commands.items())
-    first = " ".join([*commands, *page.options()])
-    return (f"#compdef {name}\n# Completion of {name} for zsh.\n"
-            f"if (( CURRENT == 2 )); then\n  compadd -- {first}\nelse\n  case $words[2] in\n{cases}"
-            f"    *) compadd -- {' '.join(page.options())} ;;\n  esac\n  _files\nfi\n")
-
-
-def fish_completion(name, page, commands):
-    def option(word, condition):
-        flag = f"-l {word[2:]}" if word.startswith("--") else f"-s {word[1:]}"
-        return f"complete -c {name} -n '{condition}' {flag}"
-
-    lines = [f"# Completion of {name} for fish."]
-    for command, sub in commands.items():
-        about = sub.about.replace("'", "\\'")
-        lines.append(f"complete -c {name} -n __fish_use_subcommand -f -a {command} -d '{about}'")
-        lines += [option(word, f"__fish_seen_subcommand_from {command}")
-                  for word in sub.options()]
-    lines += [option(word, "__fish_use_subcommand") for word in page.options()]
-    return "\n".join(lines) + "\n"
+    return {"bash": f"""{function}() {{
+  mapfile -t COMPREPLY < <(compgen -W "$("$1" --help | grep -o -- '--[a-z-]*')" -- "$2")
+}}
+complete -o default -F {function} {name}
+""",
+            "zsh": f"#compdef {name}\n_gnu_generic\n",
+            "fish": f"complete -c {name} -a \"({name} --help | string match -ra -- '--[a-z-]+')\"\n",
+            }[shell]
 
 
 def write(path, text):
@@ -126,10 +101,10 @@ def main(share, *programs):
         for title, each in pages.items():
             others = [other for other in pages if other != title] if title == name else [name]
             write(share / "man/man1" / f"{title}.1", man_page(title, version, each, others))
-        write(share / "bash-completion/completions" / name, bash_completion(name, page, commands))
-        write(share / "zsh/site-functions" / f"_{name}", zsh_completion(name, page, commands))
-        write(share / "fish/vendor_completions.d" / f"{name}.fish",
-              fish_completion(name, page, commands))
+        for shell, path in (("bash", f"bash-completion/completions/{name}"),
+                            ("zsh", f"zsh/site-functions/_{name}"),
+                            ("fish", f"fish/vendor_completions.d/{name}.fish")):
+            write(share / path, completion(name, program, shell))
 
 
 if __name__ == "__main__":
