@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "compiler/frontend/zoo.h"
 #include "tuner/app/error.h"
+#include "tuner/app/model_format.h"
 #include "tuner/app/operator_spec.h"
 #include "tuner/app/value_text.h"
 
@@ -139,7 +140,10 @@ absl::Status CheckSaysWhatCounts(const ModelRequest& request) {
 
 absl::StatusOr<Graph> LoadUnchecked(const ModelRequest& request, ModelReader& reader) {
   RETURN_IF_ERROR(CheckSaysWhatCounts(request));
-  if (!request.model.empty()) return ImportModel(request, reader);
+  if (!request.model.empty()) {
+    RETURN_IF_ERROR(CheckModelFormat(request.model));
+    return ImportModel(request, reader);
+  }
   if (!IsOperatorSpec(request.task)) return BuildZoo(request);
   absl::StatusOr<Graph> graph = BuildOperator(request.task, request.seed);
   if (!graph.ok()) return WithError(graph.status(), ErrorCode::kBadSpec, request.task);
@@ -181,6 +185,7 @@ absl::Status CheckShapes(const std::map<std::string, std::string>& shapes) {
 }
 
 absl::StatusOr<std::string> ReadModelFile(const std::string& path) {
+  RETURN_IF_ERROR(CheckModelFormat(path));
   absl::StatusOr<std::string> bytes = ReadFile(path, kModelBytesMax);
   if (bytes.ok()) return bytes;
   const absl::Status& error = bytes.status();

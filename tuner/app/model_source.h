@@ -49,7 +49,7 @@ class ModelLoader {
 // positive extents. Values are read with the model, which has their type.
 absl::Status CheckShapes(const std::map<std::string, std::string>& shapes);
 
-// The bytes of a model file. Errors: B0201, B0203, B0304.
+// The bytes of a model file. Errors: B0201, B0203, B0304, and those of CheckModelFormat.
 absl::StatusOr<std::string> ReadModelFile(const std::string& path);
 
 }  // namespace burnish

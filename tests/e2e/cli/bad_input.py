@@ -113,6 +113,20 @@ class Cases:
         wrong += self.refused_model(self.path("nowhere.onnx"), EX_NOINPUT, "B0201")
         return wrong + self.refused_model(self.folder, EX_NOINPUT, "B0201")
 
+    def case_model_of_another_framework_names_its_export(self):
+        wrong = []
+        for name, export in (("x.pt", "torch.onnx.export"), ("x.pth", "torch.onnx.export"),
+                             ("x.safetensors", "optimum-cli export onnx"),
+                             ("x.tflite", "tf2onnx.convert --tflite"), ("x.h5", "format='onnx'")):
+            path = self.path(name)
+            with open(path, "wb") as file:
+                file.write(b"PK\3\4")
+            for line in (("compile", "--out", self.path("x.bundle")), ("submit", "--trials", "1"),
+                         ("quantize", "--method", "weights", "--out", self.path("x.onnx"))):
+                outcome = self.tuner(*line, "--model", path)
+                wrong += outcome.complaints(EX_DATAERR, "B0301", export)
+        return wrong
+
     def case_model_that_claims_to_be_huge(self):
         wrong = []
         for dims in ([1 << 40], [1 << 32, 1 << 32], [(1 << 63) - 1, 4], [-1]):

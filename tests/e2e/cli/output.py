@@ -13,7 +13,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 
 import numpy as np
 
@@ -133,12 +132,9 @@ class Cases:
         return wrong + self.tuner("completion", "tcsh").complaints(64, "B0101", "tcsh")
 
     def completed(self, *words, **environment):
-        """What is offered for the last of `words`, in at most 1 s and without an error."""
-        start = time.monotonic()
+        """What is offered for the last of `words`, without an error."""
         outcome = self.tuner("__complete", *words, environment=environment)
-        took = time.monotonic() - start
         assert outcome.code == 0 and not outcome.err, f"{words}: {outcome.code} {outcome.err}"
-        assert took < 3, f"{words}: {took:.1f} s"  # Beside a busy neighbour.
         return outcome.out.split()
 
     def case_completion_knows_values_and_studies(self):
