@@ -112,8 +112,8 @@ std::vector<size_t> TextTable::Widths(size_t columns) const {
   while (total > columns) {
     size_t widest = widths.size();
     for (size_t i = 0; i < widths.size(); ++i) {
-      const bool shrinks =
-          columns_[i].align == kLeft && widths[i] > std::max(kNarrowest, Width(columns_[i].title));
+      const bool shrinks = columns_[i].align == kLeft && !columns_[i].is_id &&
+                           widths[i] > std::max(kNarrowest, Width(columns_[i].title));
       if (shrinks && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
     }
     // A terminal that is too narrow even so wraps the lines itself.

@@ -36,6 +36,7 @@ class TextTable {
     std::string title;
     Align align = kLeft;
     bool wraps = false;  // For sentences: all of it is shown, in as many lines as it takes.
+    bool is_id = false;  // Never cut: people copy it.
   };
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}

@@ -47,6 +47,16 @@ TEST(FormatTest, TablesFitTheTerminal) {
   EXPECT_THAT(table.ToText(5), ::testing::HasSubstr("1234567"));
 }
 
+TEST(FormatTest, IdsAreNeverCut) {
+  TextTable table({{.title = "study", .is_id = true}, {"of"}});
+  table.AddRow({"0123456789abcdef0123456789", "a model with a long name"});
+  for (const int columns : {10, 20, 40}) {
+    EXPECT_THAT(table.ToText(columns), ::testing::HasSubstr("\n0123456789abcdef0123456789  a"))
+        << columns;
+  }
+  EXPECT_THAT(table.ToText(40), ::testing::Not(::testing::HasSubstr("long name")));
+}
+
 TEST(FormatTest, TablesAlignTheirColumns) {
   TextTable table({{"name"}, {"n", TextTable::kRight}});
   table.AddRow({"a", "1"});

@@ -39,7 +39,7 @@ class ListCommand : public Command {
     }
     ASSIGN_OR_RETURN(const std::vector<StudySummary> found, studies->List(query));
     Json json = {{"schema", 1}, {"studies", Json::array()}};
-    TextTable table({{"study"},
+    TextTable table({{.title = "study", .is_id = true},
                      {"of"},
                      {"state"},
                      {"tasks", TextTable::kRight},

@@ -44,7 +44,7 @@ std::string StateText(const FarmWorker& worker) {
 }
 
 std::string WorkersText(const std::vector<FarmWorker>& workers, int columns) {
-  TextTable table({{"worker"},
+  TextTable table({{.title = "worker", .is_id = true},
                    {"host"},
                    {"row", TextTable::kRight},
                    {"state"},
