@@ -77,6 +77,8 @@ class Cases:
                         ("explain", self.trial, *self.database, "--json")],
             "list": [("list", *self.database), ("list", *self.database, "--json")],
             "status": [("status", *self.database), ("status", *self.database, "--json")],
+            "failures": [("failures", self.study, *self.database),
+                         ("failures", self.study, *self.database, "--json")],
             "watch": [("watch", self.study, *self.database),
                       ("watch", self.study, *self.database, "--json")],
             "workers": [("workers", "--help")],

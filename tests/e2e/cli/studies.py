@@ -411,6 +411,7 @@ class Cases:
         study = self.studies(*database)[0]["study"]
         take("resume", "resume", study, *database, "--out", bundle)
         take("status", "status", study, *database)
+        take("failures", "failures", study, *database)
         take("watch", "watch", study, *database)
         take("list", "list", *database)
         take("query", "query", *database, "--trace")

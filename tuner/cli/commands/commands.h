@@ -30,6 +30,7 @@ std::unique_ptr<Command> MakeRetryCommand();
 std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeServeCommand();
 std::unique_ptr<Command> MakeStatusCommand();
+std::unique_ptr<Command> MakeFailuresCommand();
 std::unique_ptr<Command> MakeSubmitCommand();
 std::unique_ptr<Command> MakeVersionCommand();
 std::unique_ptr<Command> MakeWatchCommand();
