@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
       .err = &std::cerr,
       .err_is_terminal = terminal,
       .color = terminal && (no_color == nullptr || *no_color == '\0'),
-      .columns = ColumnsOf(STDERR_FILENO, /*otherwise=*/80),
+      .columns = [] { return ColumnsOf(STDERR_FILENO, /*otherwise=*/80); },
       .table_columns = ColumnsOf(STDOUT_FILENO, /*otherwise=*/0),
       .getenv = [](const char* name) -> const char* { return std::getenv(name); }};
   return burnish::RunCli(burnish::MakeCommands(), std::vector<std::string>(argv + 1, argv + argc),

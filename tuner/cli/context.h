@@ -26,8 +26,9 @@ struct CliEnvironment {
   FdStream* out = nullptr;      // Data.
   std::ostream* err = nullptr;  // Talk: errors, progress.
   bool err_is_terminal = false;
-  bool color = false;     // Of `err`.
-  int columns = 80;       // Of the terminal at `err`.
+  bool color = false;  // Of `err`.
+  // Of the terminal at `err`, now: people resize it.
+  std::function<int()> columns = [] { return 80; };
   int table_columns = 0;  // Of tables at `out`; 0: no limit, as for a file or another program.
   std::function<const char*(const char*)> getenv = {};
   std::string system_config = "/etc/burnish/config.toml";
@@ -54,7 +55,7 @@ class Context {
   bool quiet() const { return flags_.quiet; }
   bool err_is_terminal() const { return environment_.err_is_terminal; }
   bool color() const { return environment_.color; }
-  int columns() const { return environment_.columns; }
+  int columns() const { return environment_.columns(); }
   int table_columns() const { return environment_.table_columns; }
   const Clock& clock() const { return *environment_.clock; }
   const Settings& settings() const { return settings_; }

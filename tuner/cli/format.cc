@@ -17,38 +17,22 @@ std::string Digits(double value) {
   return absl::StrFormat("%.*f", decimals, value);
 }
 
-// The length in characters, where text is UTF-8.
-size_t Width(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-}
-
 // Of a column that is cut: with fewer letters it would say nothing. A guess.
 constexpr size_t kNarrowest = 8;
 
-// The first `count` characters.
-absl::string_view Prefix(absl::string_view text, size_t count) {
-  size_t end = 0;
-  for (; end < text.size(); ++end) {
-    const bool begins = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
-    if (begins && count-- == 0) break;
-  }
-  return text.substr(0, end);
-}
-
 std::string Cut(absl::string_view text, size_t width) {
-  if (Width(text) <= width || width == 0) return std::string(text);
-  return absl::StrCat(Prefix(text, width - 1), "…");
+  if (CharacterCount(text) <= width || width == 0) return std::string(text);
+  return absl::StrCat(FirstCharacters(text, width - 1), "…");
 }
 
 // Lines of at most `width` characters, broken at spaces; a word that is longer is broken inside.
 std::vector<std::string> Wrap(absl::string_view text, size_t width) {
   std::vector<std::string> lines;
-  while (Width(text) > width && width > 0) {
-    const absl::string_view most = Prefix(text, width + 1);
+  while (CharacterCount(text) > width && width > 0) {
+    const absl::string_view most = FirstCharacters(text, width + 1);
     const size_t space = most.rfind(' ');
     const bool at_space = space != absl::string_view::npos && space > 0;
-    const absl::string_view line = at_space ? text.substr(0, space) : Prefix(text, width);
+    const absl::string_view line = at_space ? text.substr(0, space) : FirstCharacters(text, width);
     lines.emplace_back(line);
     text.remove_prefix(line.size() + (at_space ? 1 : 0));
   }
@@ -57,6 +41,20 @@ std::vector<std::string> Wrap(absl::string_view text, size_t width) {
 }
 
 }  // namespace
+
+size_t CharacterCount(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+}
+
+absl::string_view FirstCharacters(absl::string_view text, size_t count) {
+  size_t end = 0;
+  for (; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (begins && count-- == 0) break;
+  }
+  return text.substr(0, end);
+}
 
 std::string FormatNs(double ns) {
   if (ns < 999.5) return absl::StrFormat("%.0f ns", ns);
@@ -102,9 +100,9 @@ void TextTable::AddRow(std::vector<std::string> cells) {
 
 std::vector<size_t> TextTable::Widths(size_t columns) const {
   std::vector<size_t> widths;
-  for (const Column& column : columns_) widths.push_back(Width(column.title));
+  for (const Column& column : columns_) widths.push_back(CharacterCount(column.title));
   for (const std::vector<std::string>& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], CharacterCount(row[i]));
   }
   if (columns == 0) return widths;
   size_t total = 2 * (widths.size() - 1);
@@ -113,7 +111,7 @@ std::vector<size_t> TextTable::Widths(size_t columns) const {
     size_t widest = widths.size();
     for (size_t i = 0; i < widths.size(); ++i) {
       const bool shrinks = columns_[i].align == kLeft && !columns_[i].is_id &&
-                           widths[i] > std::max(kNarrowest, Width(columns_[i].title));
+                           widths[i] > std::max(kNarrowest, CharacterCount(columns_[i].title));
       if (shrinks && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
     }
     // A terminal that is too narrow even so wraps the lines itself.
@@ -137,7 +135,7 @@ void TextTable::AddLines(const std::vector<std::string>& cells, const std::vecto
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
       const std::string part = n < parts[i].size() ? parts[i][n] : "";
-      const std::string padding(widths[i] - std::min(widths[i], Width(part)), ' ');
+      const std::string padding(widths[i] - std::min(widths[i], CharacterCount(part)), ' ');
       absl::StrAppend(&line, i == 0 ? "" : "  ", columns_[i].align == kRight ? padding : "", part,
                       columns_[i].align == kLeft ? padding : "");
     }

@@ -2,6 +2,7 @@
 #ifndef TUNER_CLI_FORMAT_H_
 #define TUNER_CLI_FORMAT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -25,6 +26,10 @@ std::string HexString(absl::string_view raw);
 // The text with control characters but line ends as "\\x1b": names come from models and networks
 // that nobody vouches for, and must not reach a terminal as commands.
 std::string Printable(absl::string_view text);
+
+// The length of UTF-8, and its first `count` characters.
+size_t CharacterCount(absl::string_view text);
+absl::string_view FirstCharacters(absl::string_view text, size_t count);
 
 // Columns as wide as their widest cell, two spaces between; numbers to the right. Where that is
 // wider than the terminal, the widest texts are cut, with "…" at their end, or wrapped: a number

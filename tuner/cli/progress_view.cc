@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "tuner/cli/format.h"
+#include "tuner/cli/progress_line.h"
 
 namespace burnish {
 namespace {
@@ -211,14 +212,7 @@ void ProgressView::Draw(const StudyProgress& progress, double rate) {
   for (std::string& line : ProgressTasks(progress, flop_counts_, kTasksShown, context_.columns())) {
     lines.push_back(std::move(line));
   }
-  std::string text;
-  // Up to the block's first line, then each line anew. A line that wraps would spoil the count.
-  if (drawn_lines_ > 0) text = absl::StrFormat("\033[%dA", drawn_lines_);
-  for (const std::string& line : lines) {
-    absl::StrAppend(&text, "\r\033[K", line.substr(0, std::max(context_.columns() - 1, 1)), "\n");
-  }
-  drawn_lines_ = static_cast<int>(lines.size());
-  context_.err() << text << std::flush;
+  context_.err() << Redraw(lines, context_.columns(), drawn_) << std::flush;
 }
 
 }  // namespace burnish

@@ -37,7 +37,7 @@ class ProgressView {
   // Draws if it is time to.
   void Update(const StudyProgress& progress);
   // Leaves the last block where it is.
-  void Finish() { drawn_lines_ = 0; }
+  void Finish() { drawn_.clear(); }
 
  private:
   void Draw(const StudyProgress& progress, double rate);
@@ -47,7 +47,7 @@ class ProgressView {
   absl::Time started_ = absl::InfinitePast();  // Steady; before the first update.
   absl::Time last_ = absl::InfinitePast();
   int64_t trials_before_ = 0;  // By earlier runs of the study.
-  int drawn_lines_ = 0;        // Above the cursor.
+  std::vector<size_t> drawn_;  // See Redraw.
 };
 
 }  // namespace burnish
