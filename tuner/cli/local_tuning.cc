@@ -80,13 +80,15 @@ Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
 class RunView : public RunObserver {
  public:
   RunView(Context& context, const std::vector<int64_t>& flop_counts)
-      : context_(context), progress_(context, flop_counts) {}
+      : progress_(context, flop_counts) {}
 
   void OnProgress(const StudyProgress& progress) override { progress_.Update(progress); }
-  void OnFarmRestart(absl::string_view text) override { context_.Note(text); }
+  void OnFarmRestart(absl::string_view text) override { progress_.Say(text); }
+  void Stopping() {
+    progress_.Say("stopping ..; what was measured stays, and Ctrl-C again does not wait");
+  }
 
  private:
-  Context& context_;
   ProgressView progress_;
 };
 
@@ -106,7 +108,10 @@ absl::StatusOr<StudyResult> RunHere(Context& context, const Database& database,
                                     .calibration = context.settings().Get("calibration"),
                                     .cache = &cache,
                                     .patience = options.patience}));
-  interrupts.OnInterrupt([&] { run->Interrupt(); });
+  interrupts.OnInterrupt([&] {
+    view.Stopping();
+    run->Interrupt();
+  });
   absl::StatusOr<StudyResult> result = run->Run();
   interrupts.OnInterrupt(nullptr);
   return result;

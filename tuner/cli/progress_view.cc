@@ -190,6 +190,7 @@ std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t
 
 void ProgressView::Update(const StudyProgress& progress) {
   if (context_.quiet()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
   const absl::Time now = context_.clock().SteadyNow();
   if (started_ == absl::InfinitePast()) {
     started_ = now;
@@ -208,11 +209,24 @@ void ProgressView::Update(const StudyProgress& progress) {
 }
 
 void ProgressView::Draw(const StudyProgress& progress, double rate) {
-  std::vector<std::string> lines = {ProgressLine(progress, rate, kBarColumns)};
+  lines_ = {ProgressLine(progress, rate, kBarColumns)};
   for (std::string& line : ProgressTasks(progress, flop_counts_, kTasksShown, context_.columns())) {
-    lines.push_back(std::move(line));
+    lines_.push_back(std::move(line));
   }
-  context_.err() << Redraw(lines, context_.columns(), drawn_) << std::flush;
+  context_.err() << Redraw(lines_, context_.columns(), drawn_) << std::flush;
+}
+
+void ProgressView::Say(absl::string_view text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!lines_.empty()) context_.err() << Redraw({}, context_.columns(), drawn_);
+  context_.Note(text);
+  if (!lines_.empty()) context_.err() << Redraw(lines_, context_.columns(), drawn_) << std::flush;
+}
+
+void ProgressView::Finish() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  lines_.clear();
+  drawn_.clear();
 }
 
 }  // namespace burnish

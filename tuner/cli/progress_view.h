@@ -3,10 +3,13 @@
 #ifndef TUNER_CLI_PROGRESS_VIEW_H_
 #define TUNER_CLI_PROGRESS_VIEW_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "tuner/cli/context.h"
 #include "tuner/study/study_types.h"
@@ -34,20 +37,24 @@ class ProgressView {
   ProgressView(Context& context, std::vector<int64_t> flop_counts)
       : context_(context), flop_counts_(std::move(flop_counts)) {}
 
-  // Draws if it is time to.
+  // Draws if it is time to. This and `Say` may be called from any thread.
   void Update(const StudyProgress& progress);
+  // A remark, above the block.
+  void Say(absl::string_view text);
   // Leaves the last block where it is.
-  void Finish() { drawn_.clear(); }
+  void Finish();
 
  private:
   void Draw(const StudyProgress& progress, double rate);
 
   Context& context_;
   const std::vector<int64_t> flop_counts_;
+  std::mutex mutex_;                           // Guards what is below, and the terminal.
   absl::Time started_ = absl::InfinitePast();  // Steady; before the first update.
   absl::Time last_ = absl::InfinitePast();
-  int64_t trials_before_ = 0;  // By earlier runs of the study.
-  std::vector<size_t> drawn_;  // See Redraw.
+  int64_t trials_before_ = 0;       // By earlier runs of the study.
+  std::vector<std::string> lines_;  // Of the block; empty: none is there.
+  std::vector<size_t> drawn_;       // See Redraw.
 };
 
 }  // namespace burnish

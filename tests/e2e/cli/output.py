@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -16,7 +17,7 @@ import termios
 
 import numpy as np
 
-from harness import run_cases
+from harness import LONG_S, run_cases
 
 EX_IOERR = 74
 BROKEN_PIPE = (-13, 141)  # By the signal, or as a shell tells it where the signal is ignored.
@@ -99,6 +100,18 @@ class Cases:
                 outcome = self.tuner(*arguments, stdout=full)
                 wrong += outcome.complaints(EX_IOERR, "B0907", "No space left on device")
         return wrong
+
+    def case_ctrl_c_is_answered_before_the_end(self):
+        process = subprocess.Popen(
+            [self.programs.tuner, "submit", "--task", "conv2d:h=28,ci=64,co=64,k=3,p=1", "--trials", "100000",
+             "--db", self.path("stopped.db"), "--out", self.path("stopped.bundle")],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=self.programs.environment)
+        process.stdout.readline()  # The study's id: it runs.
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=LONG_S)[1].decode()
+        answered = 0 <= err.find("stopping ..") < err.find("error[B0905]")
+        return [] if answered else [f"exit code {process.returncode}", *err.splitlines()]
 
     def case_help_of_many_options_is_in_groups(self):
         wrong = []
