@@ -42,9 +42,9 @@ class FailuresCommand : public Command {
     Json json = {{"schema", 1},
                  {"study", found.study_id},
                  {"trials", found.trial_count},
-                 {"failures", Json::array()}};
+                 {"groups", Json::array()}};
     for (const FailureGroup& group : found.groups) {
-      json["failures"].push_back({{"kind", std::string(FailureKindName(group.kind))},
+      json["groups"].push_back({{"kind", std::string(FailureKindName(group.kind))},
                                   {"count", group.count},
                                   {"workers", group.workers},
                                   {"trial", group.trial_id},
