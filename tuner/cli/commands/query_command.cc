@@ -62,7 +62,7 @@ std::string RowsText(const std::vector<Row>& rows, bool with_trace, int columns)
                    {"latency", TextTable::kRight},
                    {"GFLOP/s", TextTable::kRight},
                    {"of peak", TextTable::kRight},
-                   {.title = "trial", .is_id = true},
+                   {"trial"},
                    {"when (UTC)"},
                    {"host"},
                    {"target"}});
