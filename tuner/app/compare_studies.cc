@@ -41,14 +41,10 @@ absl::StatusOr<Loaded> Load(const Database& database, const std::string& name) {
   absl::StatusOr<std::vector<StudyTask>> tasks = database.studies->Tasks(loaded.id);
   RETURN_IF_ERROR(DatabaseError(tasks.status(), database.url));
   loaded.tasks = *std::move(tasks);
-  EntryQuery query{.study_id = loaded.id};
-  while (true) {
-    const absl::StatusOr<EntryPage> page = database.records->ScanEntries(query);
-    RETURN_IF_ERROR(DatabaseError(page.status(), database.url));
-    if (page->entries.empty()) return loaded;
-    loaded.curves.Add(page->entries);
-    query.after_row_id = page->last_row_id;
-  }
+  RETURN_IF_ERROR(VisitEntries(database, loaded.id, [&](absl::Span<const MeasurementEntry> page) {
+    loaded.curves.Add(page);
+  }));
+  return loaded;
 }
 
 StudyPair::Side SideOf(const TaskCurve& own, const TaskCurve& other) {

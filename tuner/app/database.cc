@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "db/record_store.h"
 #include "tuner/app/error.h"
 
 namespace burnish {
@@ -36,6 +37,19 @@ ErrorCode DatabaseErrorCode(absl::StatusCode code) {
 }
 
 }  // namespace
+
+absl::Status VisitEntries(
+    const Database& database, const std::string& study_id,
+    absl::FunctionRef<void(absl::Span<const MeasurementEntry> entries)> visit) {
+  EntryQuery query{.study_id = study_id};
+  while (true) {
+    const absl::StatusOr<EntryPage> page = database.records->ScanEntries(query);
+    if (!page.ok()) return DatabaseError(page.status(), database.url);
+    if (page->entries.empty()) return absl::OkStatus();
+    visit(page->entries);
+    query.after_row_id = page->last_row_id;
+  }
+}
 
 std::string DatabasePath(absl::string_view url) {
   if (absl::ConsumePrefix(&url, "sqlite:")) return std::string(url);

@@ -1,7 +1,6 @@
 #include "tuner/app/study_failures.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -49,17 +48,13 @@ void FailureGroups::Add(absl::Span<const MeasurementEntry> entries) {
     if (failure == nullptr) continue;
     const std::string kind = absl::StrCat(static_cast<int>(failure->kind), "\n");
     std::string key = kind + WithoutNumbers(failure->message);
-    auto found = std::find(keys_.begin(), keys_.end(), key);
-    if (found == keys_.end() && keys_.size() >= kGroupsMax) {
-      found = std::find(keys_.begin(), keys_.end(), kind);
-      key = kind;
-    }
-    if (found == keys_.end()) {
-      found = keys_.insert(keys_.end(), std::move(key));
+    if (groups_.size() >= kGroupsMax && !number_.contains(key)) key = kind;
+    const auto [found, is_new] = number_.try_emplace(std::move(key), groups_.size());
+    if (is_new) {
       groups_.push_back(
           {.kind = failure->kind, .message = failure->message, .trial_id = entry.trial_id});
     }
-    FailureGroup& group = groups_[static_cast<size_t>(std::distance(keys_.begin(), found))];
+    FailureGroup& group = groups_[found->second];
     ++group.count;
     const std::string& worker = entry.measurement.environment.worker;
     if (!worker.empty()) group.workers.insert(worker);
@@ -81,14 +76,8 @@ absl::StatusOr<StudyFailures> LoadFailures(const Database& database, const std::
   const absl::StatusOr<StudyLog> log = StudyLog::Open(database.studies.get(), loaded.study_id);
   RETURN_IF_ERROR(DatabaseError(log.status(), database.url));
   FailureGroups groups(LiftedTrials(log->events()));
-  EntryQuery query{.study_id = loaded.study_id};
-  while (true) {
-    const absl::StatusOr<EntryPage> page = database.records->ScanEntries(query);
-    RETURN_IF_ERROR(DatabaseError(page.status(), database.url));
-    if (page->entries.empty()) break;
-    groups.Add(page->entries);
-    query.after_row_id = page->last_row_id;
-  }
+  RETURN_IF_ERROR(VisitEntries(database, loaded.study_id,
+                               [&](absl::Span<const MeasurementEntry> page) { groups.Add(page); }));
   loaded.trial_count = groups.trial_count();
   loaded.groups = groups.Sorted();
   return loaded;

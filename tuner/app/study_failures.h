@@ -2,7 +2,9 @@
 #ifndef TUNER_APP_STUDY_FAILURES_H_
 #define TUNER_APP_STUDY_FAILURES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,7 +27,7 @@ struct FailureGroup {
   int64_t count = 0;
 };
 
-// Of one study, entry by entry.
+// A study's, entry by entry.
 class FailureGroups {
  public:
   // `lifted`: trials that count for nothing any more.
@@ -40,8 +42,8 @@ class FailureGroups {
 
  private:
   const std::set<std::string> lifted_;
-  std::vector<FailureGroup> groups_;
-  std::vector<std::string> keys_;  // By group: kind and message without numbers.
+  std::vector<FailureGroup> groups_;      // By their first trial.
+  std::map<std::string, size_t> number_;  // In `groups_`, by kind and message without numbers.
   int64_t trial_count_ = 0;
 };
 
