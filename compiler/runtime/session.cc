@@ -159,8 +159,7 @@ RuntimeStatus Session::SetSizes(std::span<const int64_t> extents) {
 
 RuntimeStatus Session::TakeSizes(std::span<const int64_t> extents) {
   RUNTIME_RETURN_IF_ERROR(sizes_.Check(extents));
-  if (sizes_.Take(extents) || !is_trimmed_) trimmed_.Trim(sizes_.extents());
-  is_trimmed_ = true;
+  if (sizes_.Take(extents)) is_trimmed_ = false;
   return RuntimeStatus();
 }
 
