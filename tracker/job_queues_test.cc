@@ -143,7 +143,6 @@ TEST(JobQueuesTest, ClientWithManyLinesHasOneShare) {
   EXPECT_GE(std::count(served.begin(), served.end(), 'a'), 5) << served;
 }
 
-// 64 of them used to hide all others.
 // Two tune on this device; one of them has a builder busy, too.
 TEST(JobQueuesTest, WhatAClientGetsOfOtherSlotsCostsItNoTurn) {
   JobQueues queues(/*quantum=*/1);
@@ -189,6 +188,7 @@ TEST(JobQueuesTest, KindsOfSlotsThatAClientRemembersAreBounded) {
   EXPECT_EQ(client.served_at.size(), 64u);
 }
 
+// 64 of them used to hide all others.
 TEST(JobQueuesTest, JobsThatNobodyMayHaveAreInNobodysWay) {
   JobQueues queues(/*quantum=*/1);
   for (uint64_t i = 1; i <= 100; ++i) {

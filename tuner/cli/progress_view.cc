@@ -57,7 +57,7 @@ const char* OriginName(BestOrigin origin) {
 
 }  // namespace
 
-std::string ProgressLine(const StudyProgress& progress, double trials_per_second, int bar_columns) {
+std::string ProgressText(const StudyProgress& progress, double trials_per_second, int bar_columns) {
   std::string line;
   const bool bounded = progress.trials_max > 0;
   const int64_t left = std::max<int64_t>(0, progress.trials_max - progress.trial_count);
@@ -204,12 +204,12 @@ void ProgressView::Update(const StudyProgress& progress) {
   if (context_.err_is_terminal()) {
     Draw(progress, rate);
   } else {
-    context_.err() << ProgressLine(progress, rate, /*bar_columns=*/0) << "\n" << std::flush;
+    context_.err() << ProgressText(progress, rate, /*bar_columns=*/0) << "\n" << std::flush;
   }
 }
 
 void ProgressView::Draw(const StudyProgress& progress, double rate) {
-  lines_ = {ProgressLine(progress, rate, kBarColumns)};
+  lines_ = {ProgressText(progress, rate, kBarColumns)};
   for (std::string& line : ProgressTasks(progress, flop_counts_, kTasksShown, context_.columns())) {
     lines_.push_back(std::move(line));
   }

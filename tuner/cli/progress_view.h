@@ -18,7 +18,7 @@ namespace burnish {
 
 // What is shown; pure. `flop_counts`: one a task.
 // One line: "120/500 trials, 8.3/s, sum 20.1 ms, failed: 2 wrong result, 1 crashed, ETA 46 s".
-std::string ProgressLine(const StudyProgress& progress, double trials_per_second, int bar_columns);
+std::string ProgressText(const StudyProgress& progress, double trials_per_second, int bar_columns);
 // The tasks that cost most, at most `limit` lines: best latency, GFLOP/s, the default's latency.
 // Names have what is left of the terminal's `columns`.
 std::vector<std::string> ProgressTasks(const StudyProgress& progress,

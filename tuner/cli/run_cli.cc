@@ -322,7 +322,8 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     if (!json) *environment.err << app.help() << "\n";
     return Finish(MakeError(ErrorCode::kUsage, "no command", "tuner"), json, environment);
   }
-  const std::string first = AsHelpOption(arguments).front();
+  std::vector<std::string> line = AsHelpOption(arguments);
+  const std::string first = line.front();
   const bool is_command = std::any_of(
       commands.begin(), commands.end(),
       [&](const std::unique_ptr<Command>& command) { return command->name() == first; });
@@ -330,7 +331,6 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     return Finish(UnknownCommand(first, commands), json, environment);
   }
   try {
-    std::vector<std::string> line = AsHelpOption(arguments);
     std::reverse(line.begin(), line.end());
     app.parse(std::move(line));
   } catch (const CLI::CallForHelp&) {

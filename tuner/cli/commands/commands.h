@@ -20,7 +20,8 @@ std::unique_ptr<Command> MakeCompletionCommand();
 std::unique_ptr<Command> MakeConfigCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeExplainCommand();
-// Of `commands` that it can be asked for.
+std::unique_ptr<Command> MakeFailuresCommand();
+// `commands`: those that it can be asked for.
 std::unique_ptr<Command> MakeHelpCommand(std::vector<std::string> commands);
 std::unique_ptr<Command> MakeListCommand();
 std::unique_ptr<Command> MakeQuantizeCommand();
@@ -30,7 +31,6 @@ std::unique_ptr<Command> MakeRetryCommand();
 std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeServeCommand();
 std::unique_ptr<Command> MakeStatusCommand();
-std::unique_ptr<Command> MakeFailuresCommand();
 std::unique_ptr<Command> MakeSubmitCommand();
 std::unique_ptr<Command> MakeVersionCommand();
 std::unique_ptr<Command> MakeWatchCommand();
