@@ -45,10 +45,10 @@ class FailuresCommand : public Command {
                  {"groups", Json::array()}};
     for (const FailureGroup& group : found.groups) {
       json["groups"].push_back({{"kind", std::string(FailureKindName(group.kind))},
-                                  {"count", group.count},
-                                  {"workers", group.workers},
-                                  {"trial", group.trial_id},
-                                  {"message", group.message}});
+                                {"count", group.count},
+                                {"workers", group.workers},
+                                {"trial", group.trial_id},
+                                {"message", group.message}});
     }
     return json;
   }
