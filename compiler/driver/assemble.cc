@@ -92,7 +92,8 @@ class Assembler {
   absl::Status CollectTrims();
   void CollectStrides();
   void CollectLives();
-  void Touch(ValueId value, int step);
+  PlanBuffer* Touch(ValueId value, int step);
+  void Keep(ValueId value, int first_step, int last_step);
   void CollectUses();
   absl::Status MakeControl();
   std::vector<InPlaceChoice> InPlaceChoices() const;
@@ -303,11 +304,12 @@ void Assembler::CollectStrides() {
 
 // Constants lie among the weights, inputs and outputs in the caller's memory, and what an iteration
 // hands on where a walker is.
-void Assembler::Touch(ValueId value, int step) {
+// Null: the value lies elsewhere than in the arena.
+PlanBuffer* Assembler::Touch(ValueId value, int step) {
   const ValueId allocation = AllocationOf(value);
   if (graph().IsConstant(value) || inputs_.count(allocation) > 0 ||
       outputs_.count(allocation) > 0 || control_.WalkerOf(allocation) >= 0) {
-    return;
+    return nullptr;
   }
   members_[allocation].insert(value);
   const auto [found, is_new] =
@@ -325,6 +327,15 @@ void Assembler::Touch(ValueId value, int step) {
   PlanBuffer& buffer = buffers_[found->second];
   buffer.first_step = std::min(buffer.first_step, step);
   buffer.last_step = std::max(buffer.last_step, step);
+  return &buffer;
+}
+
+// From the first step until the last one is done.
+void Assembler::Keep(ValueId value, int first_step, int last_step) {
+  Touch(value, first_step);
+  if (PlanBuffer* buffer = Touch(value, last_step); buffer != nullptr) {
+    buffer->kept_through = std::max(buffer->kept_through, last_step);
+  }
 }
 
 void Assembler::CollectUses() {
@@ -351,21 +362,21 @@ void Assembler::CollectLives() {
     for (const ValueId value : call.arguments) Touch(value, static_cast<int>(s));
     for (const ValueId value : call.results) Touch(value, static_cast<int>(s));
   }
+  const int last = static_cast<int>(steps_.size()) - 1;
+  // The session writes sizes before the first step, and reads others when all steps are done.
   for (size_t i = graph().shown_inputs(); i < graph().inputs.size(); ++i) {
-    // The session writes it before the first step.
-    Touch(graph().inputs[i], 0);
-    Touch(graph().inputs[i], static_cast<int>(steps_.size()) - 1);
+    Keep(graph().inputs[i], 0, last);
   }
   for (size_t i = graph().shown_outputs(); i < graph().outputs.size(); ++i) {
-    // Read when all steps are done.
-    Touch(graph().outputs[i], static_cast<int>(steps_.size()) - 1);
+    Keep(graph().outputs[i], last, last);
   }
   // The session writes tables when sizes change, and no run may overwrite them.
   const auto add_table = [&](Place& place, uint64_t size_bytes) {
     tables_.push_back({&place, static_cast<int>(buffers_.size())});
     buffers_.push_back({.size_bytes = static_cast<int64_t>(size_bytes),
                         .first_step = 0,
-                        .last_step = static_cast<int>(steps_.size()) - 1});
+                        .last_step = last,
+                        .kept_through = last});
   };
   for (LiveTable& table : manifest_.live) add_table(table.place, table.size_bytes);
   for (InputStrides& table : manifest_.input_strides) {
@@ -373,7 +384,7 @@ void Assembler::CollectLives() {
     add_table(table.place, (1 + rank) * sizeof(int64_t));
   }
   CollectUses();
-  control_.AddLives([&](ValueId value, int step) { Touch(value, step); },
+  control_.AddLives([&](ValueId value, int from, int to) { Keep(value, from, to); },
                     [&](ValueId value) { return used_.count(control_.Home(value)) > 0; }, buffers_);
   control_.ExtendLives(buffers_);
 }

@@ -60,16 +60,14 @@ uint32_t ControlLayout::AlignmentOf(ValueId value) const {
   return static_cast<uint32_t>(model_.storage.places[value].storage.alignment_bytes);
 }
 
-void ControlLayout::AddLives(const Touch& touch, const std::function<bool(ValueId)>& is_used,
+void ControlLayout::AddLives(const Keep& keep, const std::function<bool(ValueId)>& is_used,
                              std::vector<PlanBuffer>& buffers) {
   for (size_t r = 0; r < model_.regions.size(); ++r) {
     const ControlRegion& region = model_.regions[r];
     const auto first = static_cast<int>(ranges_[r].first);
     const int last = std::max(first, static_cast<int>(ranges_[r].end) - 1);
     const auto whole = [&](ValueId value) {
-      if (value < 0) return;
-      touch(value, first);
-      touch(value, last);
+      if (value >= 0) keep(value, first, last);
     };
     const auto add_turns = [&](ValueId written) {
       turns_[written] = static_cast<int>(buffers.size());
@@ -86,7 +84,7 @@ void ControlLayout::AddLives(const Touch& touch, const std::function<bool(ValueI
       whole(state.initial);
       if (state.stack < 0) add_turns(state.output);
       // Copied behind the last step, while the state's own memory is still needed.
-      if (is_used(state.result)) touch(state.result, last);
+      if (is_used(state.result)) keep(state.result, last, last);
     }
     for (const ControlRegion::Choice& choice : region.choices) whole(choice.result);
   }
@@ -100,7 +98,7 @@ void ControlLayout::ExtendLives(std::vector<PlanBuffer>& buffers) const {
     const auto end = static_cast<int>(ranges_[r].end);
     for (PlanBuffer& buffer : buffers) {
       if (buffer.first_step < first && buffer.last_step >= first && buffer.last_step < end) {
-        buffer.last_step = end - 1;
+        buffer.last_step = buffer.kept_through = end - 1;
       }
     }
   }

@@ -25,10 +25,11 @@ class ControlLayout {
   // The walker that says where a home is; -1: the value has one place.
   int WalkerOf(ValueId home) const;
 
-  // What lives how long beside what steps touch themselves. `touch` is called for each home, with
-  // steps that need its memory. Adds the places that states take turns with.
-  using Touch = std::function<void(ValueId value, int step)>;
-  void AddLives(const Touch& touch, const std::function<bool(ValueId)>& is_used,
+  // What lives how long beside what steps touch themselves. `keep` is called for each home, with
+  // the first step that needs its memory and the last one behind which something reads it. Adds the
+  // places that states take turns with.
+  using Keep = std::function<void(ValueId value, int first, int last)>;
+  void AddLives(const Keep& keep, const std::function<bool(ValueId)>& is_used,
                 std::vector<PlanBuffer>& buffers);
   // What was written before a loop, and is read in it, is read by its last iteration too.
   void ExtendLives(std::vector<PlanBuffer>& buffers) const;

@@ -41,8 +41,9 @@ std::vector<Slot> MakeChains(absl::Span<const PlanBuffer> buffers,
     // Same size and keeper: the pair becomes one piece of memory. One successor each, since the
     // input dies once.
     if (input.last_step == output.first_step && input.first_step < output.first_step &&
-        input.size_bytes == output.size_bytes && input.keeper == output.keeper &&
-        successor[choice.input] < 0 && predecessor[choice.output] < 0) {
+        input.last_step != input.kept_through && input.size_bytes == output.size_bytes &&
+        input.keeper == output.keeper && successor[choice.input] < 0 &&
+        predecessor[choice.output] < 0) {
       successor[choice.input] = choice.output;
       predecessor[choice.output] = choice.input;
     }

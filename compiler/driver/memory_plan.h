@@ -16,12 +16,15 @@ struct PlanBuffer {
   // From the step that first writes it to the step that last reads it, both included.
   int first_step = 0;
   int last_step = 0;
+  // What is read once more when this step is done, by the session or by a loop's next iteration:
+  // the step itself may not write there. -1: no such step.
+  int kept_through = -1;
   // Not empty: only buffers with the same text may ever lie in this memory, because something in it
   // is written once and must stay (a border). They take turns where their lives do not touch.
   std::string keeper = "";
 };
 
-// `output` may take over the memory of `input`, which dies in the step that makes `output`.
+// `output` may take over the memory of `input`, if that dies in the step that makes `output`.
 struct InPlaceChoice {
   int output = 0;
   int input = 0;
