@@ -72,8 +72,10 @@ struct TaskReport {
   int64_t weight = 0;       // Steps of the model that are this task.
   int64_t flop_count = 0;   // Of one step.
   ScheduleOrigin origin = ScheduleOrigin::kDefault;
-  int64_t latency_ns = 0;  // As recorded; 0: not known.
-  Numerics numerics;       // Its error as recorded, where it was measured.
+  int64_t latency_ns = 0;   // As recorded; 0: not known.
+  double estimated_ns = 0;  // By the source's cost model where nothing is recorded; 0: not known.
+  bool is_looped = false;   // See ExtractedTask.
+  Numerics numerics;        // Its error as recorded, where it was measured.
   std::string trace;
   BuildFacts build;                   // Of the task's first step.
   std::vector<std::string> rejected;  // Why better schedules were not taken.

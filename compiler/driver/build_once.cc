@@ -59,6 +59,8 @@ std::vector<TaskReport> Report(const PlannedModel& model, const CompilePlan& pla
                        .flop_count = task.flop_count,
                        .origin = schedule.origin,
                        .latency_ns = schedule.latency_ns,
+                       .estimated_ns = chooser.EstimatedNs(task, schedule),
+                       .is_looped = task.is_looped,
                        .numerics = schedule.numerics,
                        .trace = schedule.trace,
                        .build = std::get<CompiledKernel>(reply.results[i].outcome).build,

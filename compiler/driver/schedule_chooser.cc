@@ -1,5 +1,6 @@
 #include "compiler/driver/schedule_chooser.h"
 
+#include <cmath>
 #include <mutex>
 #include <utility>
 
@@ -114,6 +115,15 @@ bool ScheduleChooser::Reject(const std::string& workload, const std::string& tra
   Known& known = known_[workload];
   known.rejections.push_back(std::string(reason));
   return known.rejected.insert(trace).second;
+}
+
+double ScheduleChooser::EstimatedNs(const ExtractedTask& task,
+                                    const KnownSchedule& schedule) const {
+  if (schedule.latency_ns > 0) return 0;
+  if (schedule.estimated_ns > 0) return schedule.estimated_ns;
+  // Of another workload's record, or the default nest.
+  const absl::StatusOr<double> ns = source_.Estimate(task, schedule.trace, target_);
+  return ns.ok() && std::isfinite(*ns) ? *ns : 0;
 }
 
 std::vector<std::string> ScheduleChooser::Rejections(const std::string& workload) const {

@@ -35,6 +35,9 @@ class ScheduleChooser {
   // is no substitute.
   bool Reject(const std::string& workload, const std::string& trace, absl::string_view reason);
 
+  // By the source's cost model, of a schedule without a recorded time; 0: that is not known.
+  double EstimatedNs(const ExtractedTask& task, const KnownSchedule& schedule) const;
+
   // Why schedules of the workload were passed over.
   std::vector<std::string> Rejections(const std::string& workload) const;
 
