@@ -223,7 +223,7 @@ TEST(SecondAlgorithmTest, BudgetAndReportKnowItsAssumedError) {
   EXPECT_EQ(Select({{.schedules = {mine, exact}}}, {.error_budget = 3e-6})[0], 0);
   EXPECT_EQ(Select({{.schedules = {mine, exact}}}, {.error_budget = 1e-6})[0], 1);
   const BuiltModel built{.tasks = {{.name = "dense", .numerics = mine.numerics}}};
-  EXPECT_THAT(BuildReportText(built), HasSubstr("quarter_squares s2, error 2.0e-06 assumed"));
+  EXPECT_THAT(BuildTableText(built), HasSubstr("quarter_squares s2, error 2.0e-06 assumed"));
 }
 
 }  // namespace

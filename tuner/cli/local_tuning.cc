@@ -120,7 +120,7 @@ absl::StatusOr<StudyResult> RunHere(Context& context, const Database& database,
 }  // namespace
 
 absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tuning& tuning,
-                        const std::string& out) {
+                        const std::string& out, bool verbose) {
   context.Note("building the bundle");
   const CompileCache cache(context.CacheFolder());
   BuildView view(context);
@@ -143,8 +143,11 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
     json.update(BuildReportJson(built));
     context.out() << json.dump() << "\n";
   } else {
-    context.out() << "\n" << BuildReportSummary(built);
-    context.Note(absl::StrCat("wrote ", out, "; `tuner bench ", out, " --profile` times it"));
+    context.out() << "\n"
+                  << (verbose ? BuildTableText(built, context.table_columns()) : "")
+                  << BuildReportText(built, {.out = out,
+                                             .target = tuning.target,
+                                             .has_sizes = !tuning.graph.sizes.empty()});
   }
   return absl::OkStatus();
 }

@@ -33,9 +33,10 @@ struct TuningOptions {
 void PrintResult(Context& context, const std::vector<int64_t>& flop_counts,
                  const std::string& study_id, const StudyResult& result);
 
-// The bundle with the best schedules that `find_best` knows. Errors: B0204, B08xx, the finder's.
+// The bundle with the best schedules that `find_best` knows. `verbose`: prints a table of its
+// tasks, too. Errors: B0204, B08xx, the finder's.
 absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tuning& tuning,
-                        const std::string& out);
+                        const std::string& out, bool verbose = false);
 
 // Runs the study, on the farm that is set or on one of its own, then builds. Errors: B0905 with how
 // to go on, B07xx, B08xx, B05xx.

@@ -50,6 +50,7 @@ WANT = {
     "--threads": Want("1", same=MODEL_AND_TASKS, why_same="neither says who runs them"),
     "--target": Want("cpu:arch=znver4,threads=2", same=MODEL_AND_TASKS, why_same="neither says what runs them"),
     "--json": Want(None, refused=["onnx"]),
+    "--verbose": Want(None, "refused"),  # It is said of a bundle.
 }
 # These say where something is, or what is said beside the text.
 NO_MATTER = {"--help", "--task", "--model", "--out", "--emit", "--data", "--cpus", "--calibration", "--cache",

@@ -57,6 +57,7 @@ class Cases:
             "retry": [("retry", "--help")],    # Nor one whose candidates are parked.
             "cancel": [("cancel", "--help")],
             "compile": [("compile", *TASK, *self.database, *made),
+                        ("compile", *TASK, *self.database, *made, "--verbose"),
                         ("compile", *TASK, *self.database, *made, "--json"),
                         ("compile", *TASK, *self.database, "--emit", "ir"),
                         ("compile", *TASK, *self.database, "--emit", "onnx"),
@@ -200,11 +201,13 @@ class Cases:
         for arguments in (("query", *self.database), ("list", *self.database), ("doctor",),
                           ("explain", self.trial, *self.database),
                           ("status", *self.database),
+                          ("compile", *TASK, *self.database, "--out", self.path("made.bundle"),
+                           "--verbose"),
                           ("bench", self.bundle, "--seconds", "0.05", "--profile")):
             printed = self.tuner(*arguments, environment={"COLUMNS": "100"}).out.splitlines()
-            # A study's target is a text to copy, and no table.
+            # A study's target is a text to copy, and no table; nor are sentences, which wrap.
             wrong += [f"{arguments}: {line}" for line in printed
-                      if len(line) > 100 and not line.startswith("target ")]
+                      if len(line) > 100 and not line.startswith(("target ", "wrote ", "next: "))]
         whole = self.tuner("query", *self.database).out
         if "…" in whole or "cpu:arch=" not in whole:
             wrong.append(f"cut in a pipe: {whole}")
@@ -227,6 +230,22 @@ class Cases:
         wrong += self.tuner("explain", "nobody", *self.database).complaints(66, "B0603", "nobody")
         wrong += self.tuner("explain", f"{self.study}/t0/99", *self.database).complaints(66, "B0603")
         return wrong
+
+    def case_compile_says_what_how_fast_and_what_next(self):
+        line = ("compile", *TASK, *self.database, "--out", self.path("said.bundle"))
+        brief, verbose = self.tuner(*line).out, self.tuner(*line, "--verbose").out
+        wanted = (r"wrote \S+: 1 steps, 1 kernels; 1 tuned; .*\n"
+                  r"about [\d.]+ [num]s a run on \d+ threads? of \S+, by what its tasks were measured at\n"
+                  r"next: `tuner bench \S+` times it, .*\n")
+        wrong = [] if re.fullmatch(wanted, brief) else [brief]
+        if not verbose.endswith(brief) or "tuned" not in verbose.removesuffix(brief):
+            wrong.append(verbose)
+        told = json.loads(self.tuner(*line, "--json").out)
+        if told["expected_by"] != "measurements" or told["expected_ms"] != told["tasks"][0]["recorded_ms"]:
+            wrong.append(str(told))
+        wrong += self.tuner(*line, "--verbose", "--json").complaints(64, "B0101", "--verbose")
+        fresh = self.tuner(*line[:3], "--db", self.path("nothing.db"), *line[-2:]).out
+        return wrong if ", by the cost model\nnext: " in fresh and "tunes 1 task" in fresh else wrong + [fresh]
 
     def case_terminal_says_how_wide_tables_are(self):
         terminal, ours = pty.openpty()

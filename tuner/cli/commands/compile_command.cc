@@ -85,6 +85,7 @@ class CompileCommand : public Command {
     options.Setting("server");
     options.Setting("db");
     options.Group("Output");
+    options.Flag("--verbose", &verbose_, "a row for each task, too");
     options.Json();
     options.Quiet();
     // A study has its own.
@@ -105,6 +106,11 @@ class CompileCommand : public Command {
   absl::Status Run(Context& context) override {
     if (out_.empty() && emit_.empty()) {
       return MakeError(ErrorCode::kUsage, "no --out", "tuner compile", "--out FILE, or --emit");
+    }
+    if (verbose_ && (context.json() || !emit_.empty())) {
+      return MakeError(ErrorCode::kUsage,
+                       "--verbose does nothing here: it adds a table to what is said of a bundle",
+                       "tuner compile", "leave out --verbose");
     }
     if (!study_.empty()) return CompileStudy(context);
     RETURN_IF_ERROR(CheckModelFlags(request_.task, request_.model, "tuner compile"));
@@ -149,8 +155,10 @@ class CompileCommand : public Command {
       json.update(BuildReportJson(built));
       context.out() << json.dump() << "\n";
     } else {
-      context.out() << BuildReportText(built, context.table_columns());
-      context.Note(absl::StrCat("wrote ", out_, "; `tuner bench ", out_, "` times it"));
+      context.out() << (verbose_ ? BuildTableText(built, context.table_columns()) : "")
+                    << BuildReportText(
+                           built,
+                           {.out = out_, .target = target, .has_sizes = !graph.sizes.empty()});
     }
     return absl::OkStatus();
   }
@@ -169,7 +177,7 @@ class CompileCommand : public Command {
     RETURN_IF_ERROR(DatabaseError(summary.status(), database.url));
     ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary->study));
     ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
-    return BuildTuned(context, BestIn(*database.records), tuning, out_);
+    return BuildTuned(context, BestIn(*database.records), tuning, out_, verbose_);
   }
 
   // This machine has as many threads as CPUs are listed.
@@ -216,6 +224,7 @@ class CompileCommand : public Command {
   int64_t opt_level_ = 3;
   int64_t threads_ = 0;
   bool require_tuned_ = false;
+  bool verbose_ = false;
 };
 
 }  // namespace
