@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/ansicolor_sink.h"
@@ -70,7 +70,19 @@ bool StderrTakesColor(const char* no_color) {
 void Log(LogLevel level, absl::string_view text) {
   if (!LogEnabled(level)) return;
   const absl::string_view trimmed = absl::StripSuffix(text, "\n");
-  Logger()->log(SpdlogLevel(level), "{}", absl::StrReplaceAll(trimmed, {{"\n", " | "}}));
+  std::string line;
+  for (const char c : trimmed) {
+    constexpr unsigned char kFirstPrintable = 0x20, kDelete = 0x7f;
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += " | ";
+    } else if (byte < kFirstPrintable || byte == kDelete) {
+      absl::StrAppend(&line, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    } else {
+      line.push_back(c);
+    }
+  }
+  Logger()->log(SpdlogLevel(level), "{}", line);
 }
 
 bool LogEnabled(LogLevel level) {

@@ -35,6 +35,8 @@ TEST(LoggingTest, WhatIsBelowTheLevelIsDropped) {
 
 TEST(LoggingTest, TextOfAnotherProcessStaysOneLineAndIsNoFormat) {
   EXPECT_THAT(Captured({}, LogLevel::kError, "a {} b\nc"), HasSubstr("a {} b | c\n"));
+  EXPECT_THAT(Captured({}, LogLevel::kError, "a\x1b[2J\rb\x7f"),
+              HasSubstr("a\\x1b[2J\\x0db\\x7f\n"));
 }
 
 TEST(LoggingTest, ColorIsOnlyWhatTheOptionSays) {
