@@ -71,7 +71,7 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
   }
   if (const int64_t excess = book_.Excess(tuner_id, client, jobs); excess > 0)
     return FullError(excess);
-  Tuner& tuner = book_.Meet(now, tuner_id, is_known ? 0 : NewEpoch(), client);
+  Tuner& tuner = Meet(now, tuner_id, client);
   for (JobSpec& spec : jobs) {
     // At least once, by design: after a lost answer or a restart the tuner sends all that is open.
     // What is known keeps its place, its worker and its losses.
@@ -91,6 +91,15 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
   }
   Dispatch(now);
   return tuner.session;
+}
+
+Tuner& TrackerCore::Meet(absl::Time now, const std::string& tuner_id, const std::string& client) {
+  const bool is_known = book_.FindTuner(tuner_id) != nullptr;
+  if (!is_known) {
+    Note(TrackerEvent::Kind::kMet, tuner_id,
+         client.empty() ? "is here" : absl::StrCat("is here, from ", client));
+  }
+  return book_.Meet(now, tuner_id, is_known ? 0 : NewEpoch(), client);
 }
 
 void TrackerCore::PlaceNew(absl::Time now, TrackedJob& job, bool resubmission) {
@@ -173,8 +182,7 @@ void TrackerCore::Fetch(absl::Time now, WorkerState& worker, int slot_index, Tra
 }
 
 Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
-  const bool is_known = book_.FindTuner(request.tuner_id) != nullptr;
-  Tuner& tuner = book_.Meet(now, request.tuner_id, is_known ? 0 : NewEpoch(), request.client);
+  Tuner& tuner = Meet(now, request.tuner_id, request.client);
   // First, as it makes room, and so that no result goes out again that this very call says is safe.
   std::set<std::string> workers;
   for (const std::string& job_id : request.acknowledged) Acknowledge(tuner, job_id, workers);
@@ -327,6 +335,9 @@ void TrackerCore::Defer(TrackedJob& job, absl::Time until) {
 
 void TrackerCore::DropTuner(Tuner& tuner) {
   ++counters_.tuners_forgotten;
+  Note(TrackerEvent::Kind::kForgotten, tuner.id,
+       absl::StrCat("is forgotten: not heard of for ", absl::FormatDuration(options_.tuner_timeout),
+                    ", with ", tuner.jobs.size(), " jobs"));
   while (!tuner.jobs.empty()) {
     TrackedJob& job = *tuner.jobs.begin()->second;
     if (job.state != State::kDone) Detach(job);
@@ -412,11 +423,11 @@ void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, int slot_index
   // executor that hangs while its agent reports on.
   if (now >= slot.TimeoutAt()) {
     ++counters_.timed_out;
-    CountFault(now, slot);
-    Lose(now, place,
-         absl::StrCat("took longer than ", absl::FormatDuration(slot.job->spec.timeout),
-                      " on worker ", worker.id),
-         /*timed_out=*/true);
+    const std::string text =
+        absl::StrCat("took longer than ", absl::FormatDuration(slot.job->spec.timeout),
+                     " on worker ", worker.id);
+    CountFault(now, worker, slot, absl::StrCat("job ", slot.job->spec.id, " ", text));
+    Lose(now, place, text, /*timed_out=*/true);
   }
   if (slot.job != nullptr && now - slot.waiting_since >= options_.waiting_max) {
     Interrupt(now, place, absl::StrCat("waited too long on worker ", worker.id));

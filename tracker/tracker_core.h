@@ -25,6 +25,7 @@
 #include "tracker/job_book.h"
 #include "tracker/job_queues.h"
 #include "tracker/rate_meter.h"
+#include "tracker/tracker_event.h"
 #include "tracker/tracker_types.h"
 #include "tracker/worker_state.h"
 
@@ -91,6 +92,11 @@ class TrackerCore {
 
   // ---- People ----
 
+  // What happened since the last call, in order. Of more than kEventsMax the first, and how many
+  // came after.
+  std::vector<TrackerEvent> TakeEvents();
+  static constexpr size_t kEventsMax = 8192;  // One for each worker and slot that goes, and more.
+
   // NOT_FOUND: no such worker.
   absl::Status Drain(absl::Time now, const std::string& worker_id, bool undo);
   std::vector<WorkerStatus> ListWorkers(absl::Time now) const;
@@ -103,6 +109,7 @@ class TrackerCore {
   // `workers` gets the one that holds the result.
   void Acknowledge(const Tuner& tuner, const std::string& job_id, std::set<std::string>& workers);
   void TellDiscards(const std::set<std::string>& workers);
+  Tuner& Meet(absl::Time now, const std::string& tuner_id, const std::string& client);
   void DropTuner(Tuner& tuner);
   void PlaceNew(absl::Time now, TrackedJob& job, bool resubmission);
   bool TakeOverFromWorker(absl::Time now, TrackedJob& job);
@@ -158,7 +165,10 @@ class TrackerCore {
   bool HasUntriedWorker(const Line& line) const;
   // No slot has the job any more: it waits, pauses, or is given up. `was_lost`: else interrupted.
   void GoOn(absl::Time now, TrackedJob& job, bool was_lost);
-  void CountFault(absl::Time now, SlotState& slot);
+  // `why`: for people.
+  void CountFault(absl::Time now, const WorkerState& worker, SlotState& slot,
+                  absl::string_view why);
+  void Note(TrackerEvent::Kind kind, absl::string_view who, std::string text);
 
   // Copies (tracker_core_copies.cc).
   void NoteSilence(absl::Time now, WorkerState& worker);
@@ -204,6 +214,8 @@ class TrackerCore {
   std::map<std::string, int64_t> waiting_tuners_;  // Whose calls hang; highest number seen.
   std::vector<std::string> ready_workers_;
   std::vector<std::string> ready_tuners_;
+  std::vector<TrackerEvent> events_;
+  int64_t more_events_ = 0;
   RateMeter finished_rate_;
   Counters counters_;
 };

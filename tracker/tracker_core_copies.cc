@@ -10,6 +10,7 @@
 // takes says nothing of its worker.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "tracker/tracker_core.h"
 
 namespace burnish {
@@ -23,12 +24,16 @@ constexpr int kCopiesSeenMax = 64;
 void TrackerCore::NoteSilence(absl::Time now, WorkerState& worker) {
   if (worker.lost || worker.silent || now - worker.answered_at < options_.copy_silence) return;
   worker.silent = true;
+  Note(TrackerEvent::Kind::kSilent, worker.id,
+       absl::StrCat("does not call again: silent for ",
+                    absl::FormatDuration(now - worker.answered_at)));
   for (const SlotState& slot : worker.slots) {
     if (slot.job != nullptr) OfferCopy(now, *slot.job);
   }
 }
 
 void TrackerCore::NoteSpeech(WorkerState& worker) {
+  if (worker.silent) Note(TrackerEvent::Kind::kSpoke, worker.id, "calls again");
   worker.silent = false;
   for (SlotState& slot : worker.slots) {
     slot.copied = false;

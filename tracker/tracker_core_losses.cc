@@ -119,10 +119,12 @@ void TrackerCore::Judge(absl::Time now, TrackedJob& job) {
   }
   if (static_cast<int>(witnesses.size()) >= options_.losses_max) {
     ++counters_.poisoned;
-    const std::string message =
+    std::string message =
         absl::StrCat("given up after ", job.losses.size(), " losses on ", witnesses.size(),
                      " workers that do well otherwise: ", Texts(job));
-    Finish(now, job, Failure{.kind = FailureKind::kPoisoned, .message = message}, {});
+    Note(TrackerEvent::Kind::kGivenUp, job.spec.id,
+         absl::StrCat("of study ", job.spec.study, " is poisoned: ", message));
+    Finish(now, job, Failure{.kind = FailureKind::kPoisoned, .message = std::move(message)}, {});
   } else if (now >= undecided_.at(job.spec.id)) {
     Park(now, job, absl::StrCat("only ", witnesses.size(), " of its workers do well otherwise"));
   }
@@ -130,11 +132,11 @@ void TrackerCore::Judge(absl::Time now, TrackedJob& job) {
 
 void TrackerCore::Park(absl::Time now, TrackedJob& job, absl::string_view why) {
   ++counters_.parked;
-  Finish(now, job,
-         Failure{.kind = FailureKind::kParked,
-                 .message = absl::StrCat("parked without a verdict, ", why,
-                                         "; try it again when the farm is well: ", Texts(job))},
-         {});
+  std::string message = absl::StrCat("parked without a verdict, ", why,
+                                     "; try it again when the farm is well: ", Texts(job));
+  Note(TrackerEvent::Kind::kGivenUp, job.spec.id,
+       absl::StrCat("of study ", job.spec.study, " is ", message));
+  Finish(now, job, Failure{.kind = FailureKind::kParked, .message = std::move(message)}, {});
 }
 
 bool TrackerCore::DoesWell(const TrackedJob& job, const TrackedJob::Loss& loss) const {

@@ -14,12 +14,36 @@ absl::Status TrackerCore::Drain(absl::Time now, const std::string& worker_id, bo
     return absl::NotFoundError(absl::StrCat("no worker ", worker_id));
   }
   // Nothing is taken away: what runs is finished, and no more is given.
-  entry->second.draining = !undo;
+  if (std::exchange(entry->second.draining, !undo) == undo) {
+    Note(undo ? TrackerEvent::Kind::kUndrained : TrackerEvent::Kind::kDrained, worker_id,
+         undo ? "takes jobs again" : "is drained: it gets no more jobs");
+  }
   NoteOffer(entry->second);
   Nudge(entry->second);
   // A job that others have lost, and that waited for this worker, is theirs again.
   Dispatch(now);
   return absl::OkStatus();
+}
+
+// For people, who read a line of it.
+constexpr size_t kTextBytesMax = 1024;
+
+void TrackerCore::Note(TrackerEvent::Kind kind, absl::string_view who, std::string text) {
+  if (events_.size() == kEventsMax) {
+    ++more_events_;
+    return;
+  }
+  text.resize(std::min(text.size(), kTextBytesMax));
+  events_.push_back({.kind = kind, .who = std::string(who), .text = std::move(text)});
+}
+
+std::vector<TrackerEvent> TrackerCore::TakeEvents() {
+  std::vector<TrackerEvent> events = std::exchange(events_, {});
+  if (const int64_t more = std::exchange(more_events_, 0); more > 0) {
+    events.push_back({.kind = TrackerEvent::Kind::kMore,
+                      .text = absl::StrCat("had ", more, " more events at once")});
+  }
+  return events;
 }
 
 std::vector<UnmatchedQueue> TrackerCore::FindUnmatched(const Tuner* tuner) const {

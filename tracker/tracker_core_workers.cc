@@ -1,10 +1,12 @@
 // The side of the workers: what their reports change, and what they are told.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "tracker/tracker_core.h"
@@ -31,11 +33,34 @@ constexpr size_t kPayloadBytesPerAnswer = 2 << 20;
 // anywhere, hardly ever meet.
 constexpr int64_t kEpochsPerLife = int64_t{1} << 40;
 
+constexpr absl::string_view kRestarted = "was restarted";
+
 int64_t Believed(int64_t epoch) { return epoch <= kEpochBelievedMax ? epoch : 0; }
 
 void AssignSlots(const WorkerReport& report, WorkerState& worker) {
   worker.slots.assign(report.slots.size(), SlotState());
   for (size_t i = 0; i < worker.slots.size(); ++i) worker.slots[i].info = report.slots[i].info;
+}
+
+// " from HOST (ADDRESS)", as far as they are known.
+std::string From(const WorkerReport& report) {
+  return absl::StrCat(report.host.empty() ? "" : absl::StrCat(" from ", report.host),
+                      report.address.empty() ? "" : absl::StrCat(" (", report.address, ")"));
+}
+
+// "2 build slots, 1 run slot (cpu-znver4-1f0c25d7)"
+std::string SlotsText(const std::vector<SlotState>& slots) {
+  std::map<std::string, int> counts;
+  for (const SlotState& slot : slots) {
+    const std::vector<std::string>& keys = slot.info.device_keys;
+    ++counts[absl::StrCat(JobKindName(slot.info.kind), keys.empty() ? "" : " ",
+                          absl::StrJoin(keys, " "))];
+  }
+  std::string text;
+  for (const auto& [kind, count] : counts) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", count, "x ", kind);
+  }
+  return text.empty() ? "no slots" : text;
 }
 
 bool AreOfKinds(const std::vector<SlotReport>& reports, const std::vector<SlotState>& slots) {
@@ -60,10 +85,15 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   }
   worker->seen_at = now;
   worker->closed_at = absl::InfiniteFuture();
-  worker->lost = false;
+  if (std::exchange(worker->lost, false)) {
+    Note(TrackerEvent::Kind::kReturned, worker->id, absl::StrCat("is back", From(report)));
+  }
   NoteSpeech(*worker);
   worker->host = report.host;
   worker->address = report.address;
+  if (report.leaving && !worker->leaving) {
+    Note(TrackerEvent::Kind::kLeaving, worker->id, "wants to go: it takes no more jobs");
+  }
   worker->leaving = report.leaving;
   NoteOffer(*worker);
   worker->calibration = report.calibration;
@@ -110,6 +140,8 @@ absl::StatusOr<WorkerState*> TrackerCore::AdmitNew(const WorkerReport& report) {
   if (worker.epoch == 0) worker.epoch = NewWorkerEpoch(0);
   AssignSlots(report, worker);
   ++farm_version_;
+  Note(TrackerEvent::Kind::kJoined, worker.id,
+       absl::StrCat("joined", From(report), ": ", SlotsText(worker.slots)));
   return &worker;
 }
 
@@ -146,7 +178,7 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
       return nullptr;
     }
     // Whatever its predecessor held died with that process: no need to wait for the lease's end.
-    LoseWorker(now, worker, "was restarted", /*counts=*/false);
+    LoseWorker(now, worker, kRestarted, /*counts=*/false);
     worker.replaced = worker.incarnation;
     worker.incarnation = report.incarnation;
     worker.epoch = report.epoch;
@@ -154,6 +186,10 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
     worker.told_draining = false;
     AssignSlots(report, worker);
     ++farm_version_;
+    // So that this is told once.
+    worker.lost = false;
+    Note(TrackerEvent::Kind::kRestarted, worker.id,
+         absl::StrCat("is a new process", From(report), ": ", SlotsText(worker.slots)));
     return &worker;
   }
   // A worker has several calls under way. An older report that arrives late would take back what a
@@ -271,7 +307,7 @@ void TrackerCore::TakeFaults(absl::Time now, WorkerState& worker, int slot_index
       Refuse(now, place, text);
       continue;
     }
-    CountFault(now, slot);
+    CountFault(now, worker, slot, text);
     if (fault != nullptr && fault->interrupted) {
       Interrupt(now, place, text);
     } else {
@@ -300,7 +336,7 @@ void TrackerCore::TakeExecution(absl::Time now, WorkerState& worker, int slot_in
       // report that was long under way.
       Interrupt(now, place, text);
     } else {
-      CountFault(now, slot);
+      CountFault(now, worker, slot, text);
       Lose(now, place, text);
     }
   }
@@ -383,6 +419,13 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
 void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how,
                              bool counts) {
   ++counters_.workers_lost;
+  // A new process of it says itself that it is here.
+  if (how != kRestarted && !worker.lost) {
+    const auto job_count = std::count_if(worker.slots.begin(), worker.slots.end(),
+                                         [](const SlotState& slot) { return slot.job != nullptr; });
+    Note(worker.leaving ? TrackerEvent::Kind::kLeft : TrackerEvent::Kind::kLost, worker.id,
+         absl::StrCat(how, ", with ", job_count, job_count == 1 ? " job" : " jobs"));
+  }
   // First, so that no job of it is taken to be here still. Gone with the process, or reported again
   // by one that was only cut off.
   for (SlotState& slot : worker.slots) {
@@ -420,14 +463,19 @@ void TrackerCore::NoteOffer(WorkerState& worker) {
   if (std::exchange(worker.took_jobs, worker.TakesJobs()) != worker.took_jobs) ++farm_version_;
 }
 
-void TrackerCore::CountFault(absl::Time now, SlotState& slot) {
+void TrackerCore::CountFault(absl::Time now, const WorkerState& worker, SlotState& slot,
+                             absl::string_view why) {
   ++counters_.worker_faults;
   ++slot.fault_count;
   // So that a worker that is broken, and therefore quick, does not take and spoil every job.
   // The bound keeps the shift within 64 bits; fault_pause_max is reached long before.
   const int doublings = std::min(slot.fault_streak++, 20);
-  slot.paused_until = now + std::min(options_.fault_pause_max,
-                                     options_.fault_pause_min * (int64_t{1} << doublings));
+  const absl::Duration pause =
+      std::min(options_.fault_pause_max, options_.fault_pause_min * (int64_t{1} << doublings));
+  slot.paused_until = now + pause;
+  Note(TrackerEvent::Kind::kPaused, worker.id,
+       absl::StrCat("has slot ", &slot - worker.slots.data(), " paused for ",
+                    absl::FormatDuration(pause), ": ", why));
 }
 
 bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index) {

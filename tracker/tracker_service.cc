@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/entropy.h"
+#include "base/event_log.h"
 #include "base/secret.h"
 #include "base/status_macros.h"
 #include "proto/accept_core.h"
@@ -25,9 +27,11 @@
 #include "proto/rpc_server.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tracker/content_store.h"
+#include "tracker/event_lines.h"
 #include "tracker/identities.h"
 #include "tracker/retry_after.h"
 #include "tracker/tracker_core.h"
+#include "tracker/tracker_event.h"
 #include "tracker/tracker_messages.h"
 
 namespace burnish {
@@ -66,17 +70,26 @@ struct HangingCollect {
   absl::Time until;
 };
 
-// Calls to finish once the lock is released: gRPC may call back from within Finish.
+// Calls to finish once the lock is released: gRPC may call back from within Finish. And events to
+// log, which whoever reads the log may hold up.
 class Answers {
  public:
+  explicit Answers(EventLog& log) : log_(log) {}
   void Add(grpc::ServerUnaryReactor* call, grpc::Status status = grpc::Status::OK) {
     answers_.emplace_back(call, std::move(status));
   }
+  void Add(std::vector<TrackerEvent> events) {
+    std::move(events.begin(), events.end(), std::back_inserter(events_));
+  }
   ~Answers() {
     for (auto& [call, status] : answers_) call->Finish(status);
+    const absl::Time now = Clock::Real().SteadyNow();
+    for (const TrackerEvent& event : events_) WriteEvent(now, event, log_);
   }
 
  private:
+  EventLog& log_;
+  std::vector<TrackerEvent> events_;
   std::vector<std::pair<grpc::ServerUnaryReactor*, grpc::Status>> answers_;
 };
 
@@ -184,6 +197,8 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   std::map<std::string, HangingCollect> collects_;  // By tuner id.
   bool stopping_ = false;
 
+  EventLog log_;  // Outside of the lock: see Answers.
+
   // A lock of its own: artifacts are megabytes, and copying one must not hold up leases.
   std::mutex store_mutex_;  // For the store.
   ContentStore store_;
@@ -205,7 +220,7 @@ TrackerService::Impl::~Impl() {
   server_->SetNotServing();
   {
     // Declared before the lock, so that it ends after it: see Answers.
-    Answers answers;
+    Answers answers(log_);
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     stopped_.notify_all();
@@ -228,7 +243,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
   absl::StatusOr<WorkerReport> report = FromProto(*request);
   if (!report.ok()) return FinishNow(context, report.status());
   report->address = has_own_door_ ? kOwnAddress : HostKey(context->peer());
-  Answers answers;
+  Answers answers(log_);
   const std::lock_guard lock(mutex_);
   // With the lock held: OnCancel may come at once, and must not look for the call before it is in
   // the map.
@@ -242,6 +257,13 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
   if (!reply.ok()) {
     answers.Add(call, ToGrpc(reply.status()));
     AnswerReady(answers);
+    // A report that a newer one has overtaken is usual.
+    if (!absl::IsAborted(reply.status())) {
+      answers.Add({{.kind = TrackerEvent::Kind::kTurnedAway,
+                    .who = report->worker_id,
+                    .text = absl::StrCat("is turned away (", report->address,
+                                         "): ", reply.status().message())}});
+    }
     return call;
   }
   // One call a worker. The newer one knows more, and the answer to the older would be about a state
@@ -287,7 +309,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
   const absl::Duration wait =
       // The wish of a client, bounded: a call that hangs for ever holds memory for ever.
       std::clamp(absl::Nanoseconds(request->wait_ns()), absl::ZeroDuration(), options_.hang_max);
-  Answers answers;
+  Answers answers(log_);
   const std::lock_guard lock(mutex_);
   auto* call = new HangingCall(this, &CollectBroke);
   if (stopping_) {
@@ -330,6 +352,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
 void TrackerService::Impl::AnswerReady(Answers& answers) {
   for (const std::string& id : core_.TakeReadyWorkers()) AnswerSync(id, answers);
   for (const std::string& id : core_.TakeReadyTuners()) AnswerCollect(id, answers);
+  answers.Add(core_.TakeEvents());
 }
 
 void TrackerService::Impl::AnswerSync(const std::string& worker_id, Answers& answers) {
@@ -359,7 +382,7 @@ void TrackerService::Impl::AnswerCollect(const std::string& tuner_id, Answers& a
 
 void TrackerService::Impl::SyncBroke(void* self, HangingCall* call) {
   auto* impl = static_cast<Impl*>(self);
-  Answers answers;
+  Answers answers(impl->log_);
   const std::lock_guard lock(impl->mutex_);
   for (auto sync = impl->syncs_.begin(); sync != impl->syncs_.end(); ++sync) {
     if (sync->second.call != call) continue;
@@ -374,7 +397,7 @@ void TrackerService::Impl::SyncBroke(void* self, HangingCall* call) {
 
 void TrackerService::Impl::CollectBroke(void* self, HangingCall* call) {
   auto* impl = static_cast<Impl*>(self);
-  Answers answers;
+  Answers answers(impl->log_);
   const std::lock_guard lock(impl->mutex_);
   for (auto collect = impl->collects_.begin(); collect != impl->collects_.end(); ++collect) {
     if (collect->second.call != call) continue;
@@ -386,7 +409,7 @@ void TrackerService::Impl::CollectBroke(void* self, HangingCall* call) {
 
 void TrackerService::Impl::RunTimer() {
   while (true) {
-    Answers answers;
+    Answers answers(log_);
     std::unique_lock lock(mutex_);
     if (stopped_.wait_for(lock, kTimerPrecision, [this] { return stopping_; })) return;
     const absl::Time now = Now();
@@ -394,6 +417,7 @@ void TrackerService::Impl::RunTimer() {
     ForgetIdentities();
     AnswerReady(answers);
     AnswerOverdue(now, answers);
+    log_.Tick(now);
   }
 }
 
@@ -428,7 +452,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerC
     return FinishNow(context, fit);
   absl::StatusOr<std::vector<JobSpec>> jobs = JobsFromProto(*request);
   if (!jobs.ok()) return FinishNow(context, jobs.status());
-  Answers answers;
+  Answers answers(log_);
   absl::StatusOr<int64_t> session;
   {
     const std::lock_guard lock(mutex_);
@@ -455,7 +479,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerC
   if (const absl::Status parsed = Validate(*request); !parsed.ok()) {
     return FinishNow(context, parsed);
   }
-  Answers answers;
+  Answers answers(log_);
   absl::Status status;
   {
     const std::lock_guard lock(mutex_);
@@ -525,7 +549,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServer
                                                             v1::DrainWorkerResponse* response) {
   if (const absl::Status fit = greeter_.Greet(*context, "tuner"); !fit.ok())
     return FinishNow(context, fit);
-  Answers answers;
+  Answers answers(log_);
   absl::Status status;
   {
     const std::lock_guard lock(mutex_);
