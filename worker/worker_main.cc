@@ -275,6 +275,9 @@ int Serve(const Flags& flags) {
   while (!client.WaitUntilEmpty(absl::ZeroDuration()) && Clock::Real().SteadyNow() < end) {
     if (signals.Wait(absl::Milliseconds(50)) != 0) break;
   }
+  LogInfo(client.WaitUntilEmpty(absl::ZeroDuration())
+              ? "left: the tracker has all results"
+              : "left with results that the tracker has not taken; their jobs are done again");
   return EX_OK;
 }
 

@@ -8,6 +8,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/event_log.h"
 #include "base/file.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
@@ -28,6 +30,40 @@ constexpr size_t kEndedMax = 256;  // Studies whose end is remembered for those 
 constexpr int kStudiesPerPage = 1000;
 // Once may be the machine's doing; a study of which two processes end alike ends the third as well.
 constexpr int32_t kCrashesMax = 2;
+// Of a line of the log: titles and errors hold what clients wrote.
+constexpr size_t kLineCharacters = 400;
+
+// "40 of 40 trials, 3 failed, sum 4.103 ms, 21.0 % faster than with default schedules"
+std::string StandText(const StudyProgress& progress) {
+  std::string text = absl::StrCat(progress.trial_count);
+  if (progress.trials_max > 0) absl::StrAppend(&text, " of ", progress.trials_max);
+  text += " trials";
+  int64_t failed = 0;
+  for (const auto& [kind, count] : progress.failure_counts) failed += count;
+  if (failed > 0) absl::StrAppend(&text, ", ", failed, " failed");
+  double sum_ns = 0;
+  bool is_whole = !progress.tasks.empty();
+  for (const TaskStatus& task : progress.tasks) {
+    is_whole = is_whole && task.best.latency_ns > 0;
+    sum_ns += task.weight * static_cast<double>(task.best.latency_ns);
+  }
+  // Of a part of the model it would mislead.
+  if (is_whole) absl::StrAppendFormat(&text, ", best %.3f ms", sum_ns * 1e-6);
+  const std::string network = NetworkText(progress.refine);
+  return network.empty() ? text : absl::StrCat(text, ", ", network);
+}
+
+// What became of it, as the first word of a line.
+std::string EndText(const StudyNews& news) {
+  const std::string stand =
+      news.progress.has_value() ? absl::StrCat("; ", StandText(*news.progress)) : "";
+  if (news.error.ok()) return absl::StrCat("done (", StopReasonName(news.reason), ")", stand);
+  const bool is_parked = ErrorCodeOf(news.error) == ErrorCode::kStudyParked;
+  return absl::StrCat(is_parked                               ? "parked: "
+                      : news.reason == StopReason::kCancelled ? "cancelled: "
+                                                              : "stopped: ",
+                      news.error.message(), stand);
+}
 
 }  // namespace
 
@@ -57,7 +93,7 @@ absl::Status StudyHost::TakeUp() {
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
-    LogInfo(absl::StrCat("taking up study ", *id));
+    Say("study taken up", *id, "taken up");
     Enqueue(*id);
   }
   return absl::OkStatus();
@@ -106,6 +142,11 @@ absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec) {
     StudyProcess process(options_.program, options_.database->url);
     ASSIGN_OR_RETURN(id, process.Create(spec, title));
   }
+  Say("study submitted", id,
+      absl::StrCat("submitted: ", title, ", ",
+                   spec.trials_max < 0 ? "trials while they gain"
+                                       : absl::StrCat("at most ", spec.trials_max, " trials"),
+                   ", ", target.threads, " threads of ", target.arch));
   const std::lock_guard<std::mutex> lock(mutex_);
   Enqueue(id);
   return id;
@@ -134,6 +175,7 @@ absl::Status StudyHost::Resume(const std::string& id) {
   RETURN_IF_ERROR(DatabaseError(counted, options_.database->url));
   // From now on this daemon's, or its successor's.
   SetState(id, StudyState::kQueued, "waits for its turn");
+  Say("study resumed", id, "resumed");
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!runs_here()) Enqueue(id);
   return absl::OkStatus();
@@ -181,6 +223,8 @@ absl::StatusOr<StudyProcessEnd> StudyHost::RunInProcess(const std::string& id) {
     const std::lock_guard<std::mutex> lock(mutex_);
     runs_[id].process = process;
     if (stopping_) process->Interrupt();
+    Say("study starts", id,
+        absl::StrCat("starts; ", running_count_, " run, ", waiting_.size(), " wait"));
   }
   starting_.acquire();
   return process->Run(
@@ -254,13 +298,16 @@ void StudyHost::End(const std::string& id, const StudyProcessEnd& end) {
   news.reason = end.ending.reason;
   news.error = end.ending.error;
   if (end.progress.has_value()) news.progress = end.progress;
-  LogInfo(absl::StrCat("study ", id, " ended: ",
-                       news.error.ok() ? std::string(StopReasonName(news.reason))
-                                       : std::string(news.error.message())));
+  Say("study ended", id, EndText(news));
   ended_.push_back(id);
   Forget();
   StartWaiting();
   changed_.notify_all();
+}
+
+void StudyHost::Say(absl::string_view kind, const std::string& id, absl::string_view text) {
+  log_.Add(options_.clock->SteadyNow(), LogLevel::kInfo, kind,
+           absl::StrCat("study ", id, " ", LogPiece(text, kLineCharacters)));
 }
 
 bool StudyHost::WaitOrStop(absl::Duration time) {

@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/event_log.h"
 #include "db/open.h"
 #include "proto/study.h"
 #include "tuner/app/machine_row.h"
@@ -68,6 +69,9 @@ class StudyHost {
   // another process runs it, B05xx.
   absl::Status Resume(const std::string& id);
 
+  // A line of the log about the study; `kind`: as of EventLog::Add.
+  void Say(absl::string_view kind, const std::string& id, absl::string_view text);
+
   // Waits until the study's version is not `seen`, or the timeout.
   StudyNews Wait(const std::string& id, int64_t seen, absl::Duration timeout);
 
@@ -98,6 +102,7 @@ class StudyHost {
   void Forget();  // Old ends, with the lock held.
 
   const StudyHostOptions options_;
+  EventLog log_;
   // Places for those that prepare, each in a process of its own: a model's graph is large, but one
   // that takes long is not to hold up all others. New studies and runs apart, since a run of which
   // nobody waits for the answer may take minutes.

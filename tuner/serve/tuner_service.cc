@@ -209,6 +209,7 @@ grpc::Status TunerService::Impl::CancelStudy(grpc::ServerContext* context,
   if (const absl::Status status = studies_.Cancel(*id).status(); !status.ok()) {
     return WithDetail(status);
   }
+  options_.host->Say("study cancelled", *id, "is cancelled by its client");
   response->set_study_id(*id);
   return grpc::Status::OK;
 }
@@ -223,6 +224,8 @@ grpc::Status TunerService::Impl::RetryStudy(grpc::ServerContext* context,
   if (!own.ok()) return WithDetail(own);
   const absl::StatusOr<RetriedStudy> retried = studies_.Retry(request->what());
   if (!retried.ok()) return WithDetail(retried.status());
+  options_.host->Say("study retried", retried->study_id,
+                     absl::StrCat("retried: ", retried->lifted_count, " candidates"));
   response->set_study_id(retried->study_id);
   response->set_lifted_count(retried->lifted_count);
   response->set_open_count(retried->open_count);

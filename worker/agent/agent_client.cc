@@ -78,6 +78,7 @@ class AgentClient::Impl {
   bool HasWork() const;
   void BeginCall();
   void CallEnded(const Call* ended, const grpc::Status& status);
+  void LogOrders(const WorkerOrders& orders);
   void TakeFailure(const absl::Status& status, int64_t sequence);
   void CarryOut(const std::vector<SlotAction>& actions);
   void LogFault(int slot_index, const std::string& job_id, const JobOutcome& outcome);
@@ -95,6 +96,8 @@ class AgentClient::Impl {
   std::vector<std::unique_ptr<Call>> calls_;  // Under way, oldest first.
   std::vector<SlotAction> actions_;           // For the loop's thread.
   absl::Time unreachable_since_ = absl::InfiniteFuture();
+  // As the log was told.
+  bool registered_ = false, draining_ = false;
   absl::Status refused_;
   // By slot: what the log was told last, and when.
   std::vector<std::pair<std::string, absl::Time>> told_faults_;
@@ -191,13 +194,27 @@ void AgentClient::Impl::CallEnded(const Call* ended, const grpc::Status& status)
   if (!status.ok()) return TakeFailure(FromGrpc(status), call->request.sequence());
   const absl::StatusOr<WorkerOrders> orders = FromProto(call->response);
   if (!orders.ok()) return TakeFailure(orders.status(), call->request.sequence());
-  if (unreachable_since_ != absl::InfiniteFuture()) {
-    LogInfo(absl::StrCat("the tracker at ", options_.tracker, " answers again"));
-  }
+  LogOrders(*orders);
   backoff_.Reset();
   retry_at_ = absl::InfinitePast();
   unreachable_since_ = absl::InfiniteFuture();
   for (SlotAction& action : core_.Apply(*orders)) actions_.push_back(std::move(action));
+}
+
+void AgentClient::Impl::LogOrders(const WorkerOrders& orders) {
+  if (unreachable_since_ != absl::InfiniteFuture()) {
+    LogInfo(absl::StrCat("the tracker at ", options_.tracker, " answers again"));
+  }
+  // Without slots it asks first whether this process lives.
+  if (orders.slots.empty()) return;
+  if (!std::exchange(registered_, true)) {
+    LogInfo(absl::StrCat("the tracker at ", options_.tracker, " has this worker, with ",
+                         orders.slots.size(), " slots"));
+  }
+  if (std::exchange(draining_, orders.draining) != orders.draining) {
+    LogInfo(orders.draining ? "drained: the tracker gives no more jobs"
+                            : "no longer drained: the tracker gives jobs again");
+  }
 }
 
 void AgentClient::Impl::TakeFailure(const absl::Status& status, int64_t sequence) {

@@ -105,11 +105,12 @@ class Programs:
         return Outcome(arguments, process, out, err)
 
     @contextlib.contextmanager
-    def daemon(self, program, *arguments):
-        """A daemon for as long as the block; it has printed its address when the block begins."""
-        process = subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                   env=self.environment)
+    def daemon(self, program, *arguments, log=os.devnull):
+        """A daemon for as long as the block; it has printed its address when the block begins. `log`: a
+        file for what it says."""
+        with open(log, "wb") as file:
+            process = subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=file, env=self.environment)
         try:
             process.address = process.stdout.readline().decode().strip()
             yield process
@@ -123,11 +124,12 @@ class Programs:
             process.stdout.close()
 
     @contextlib.contextmanager
-    def worker_of(self, tracker, *arguments):
+    def worker_of(self, tracker, *arguments, log=os.devnull):
         """A worker, which prints nothing."""
-        process = subprocess.Popen([self.worker, "--tracker", tracker, *arguments],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, env=self.environment)
+        with open(log, "wb") as file:
+            process = subprocess.Popen([self.worker, "--tracker", tracker, *arguments],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=file, env=self.environment)
         try:
             yield process
         finally:

@@ -73,11 +73,11 @@ class Cases:
         self.sockets += 1
         return "unix:" + self.path(f"s{self.sockets}")
 
-    def worker_of(self, tracker, name):
+    def worker_of(self, tracker, name, **options):
         """A builder and a runner in one. In the end it waits a second for somebody to take its results,
         and not the minute that is usual: tuners and trackers here are gone by then."""
         return self.programs.worker_of(tracker, "--build", "1", "--run", "cpu", "--id", name,
-                                       "--lock-folder", self.folder, "--drain-seconds", "1")
+                                       "--lock-folder", self.folder, "--drain-seconds", "1", **options)
 
     def studies(self, *flags):
         outcome = self.tuner("list", "--json", *flags)
@@ -277,6 +277,46 @@ class Cases:
             wrong += self.tuner("watch", study, *server).complaints(0, "")
             state = self.status(study, *server)["state"]
         return wrong + ([] if state == "cancelled" else [f"state {state}"])
+
+    def case_daemons_log_what_happens_to_workers_and_studies(self):
+        address, name = self.new_socket(), "logged\x1b[2J/worker"
+        logs = {who: self.path(f"{who}.log") for who in ("tracker", "worker", "tuner")}
+        farm = ("--tracker", address)
+        with self.programs.daemon(self.programs.tracker, "--listen", address, log=logs["tracker"]):
+            with self.worker_of(address, name, log=logs["worker"]), self.programs.daemon(
+                    self.programs.tuner, "serve", "--listen", self.new_socket(), "--db",
+                    self.path("logged.db"), *farm, "--log-level", "info", log=logs["tuner"]) as daemon:
+                server = ("--server", daemon.address)
+                study = self.tuner("submit", "--task", TASK, "--trials", "4", *server).study()
+                wrong = self.whole(study, 4, *server)
+                for action in ("drain", "undrain"):
+                    wrong += self.tuner("workers", action, name, *farm).complaints(0, "")
+                    time.sleep(1)  # Until the worker has been told.
+                long = self.tuner("submit", "--task", TASK, "--trials", "5000", "--detach",
+                                  *server).study()
+                self.until(long, lambda s: s["trials"] > 0, *server)
+                wrong += self.tuner("cancel", long, *server).complaints(0, "")
+                self.tuner("watch", long, *server)
+        said = {}
+        for who, log in logs.items():
+            with open(log, encoding="utf-8") as file:
+                said[who] = file.read()
+        escaped = name.replace("\x1b", "\\x1b")
+        for who, texts in {
+                "tracker": (f"worker {escaped} joined from ", "1x build", "1x run ",
+                            f"worker {escaped} is drained", f"worker {escaped} takes jobs again",
+                            f"worker {escaped} wants to go", "tuner "),
+                "worker": ("has this worker, with 2 slots", "drained: the tracker gives no more jobs",
+                           "no longer drained", "] left"),
+                "tuner": (f"study {study} submitted: {TASK}, at most 4 trials", f"study {study} starts",
+                          f"study {study} done (trials); 4 of 4 trials",
+                          f"study {long} is cancelled by its client",
+                          f"study {long} cancelled: ")}.items():
+            wrong += [f"{who} does not say {text!r}: {said[who]}" for text in texts
+                      if text not in said[who]]
+            if "\x1b" in said[who]:
+                wrong.append(f"control characters in the log of {who}")
+        return wrong
 
     # ---- What is on record, used elsewhere
 
