@@ -90,7 +90,7 @@ bool TearsLanes(const Program& scheduled, BufferId output, const BorderDemand& d
       for (size_t d = 0; d < store.indices.size(); ++d) {
         AddLinear(address, store.indices[d], storage.strides[d], ranges);
       }
-      return !address.HidesVar(lanes) && address.CoefficientOf(lanes) == 1;
+      return address.StepOf(lanes) == 1;
     };
     for (const NodeId around : LoopsAround(*lowered, store.parent)) {
       const Node& loop = lowered->nodes[around];

@@ -61,9 +61,7 @@ class RowFinder {
     for (const VarId var : FreeVars(index)) {
       const auto loop = loops_.find(var);
       if (loop == loops_.end() || loop->second == LoopKind::kSerial) continue;
-      const bool grows = loop->second == LoopKind::kUnrolled && form.CoefficientOf(var) == 1 &&
-                         !form.HidesVar(var) && row < 0;
-      if (!grows) return false;
+      if (loop->second != LoopKind::kUnrolled || form.StepOf(var) != 1 || row >= 0) return false;
       row = var;
     }
     if (row >= 0) rows_.insert(row);

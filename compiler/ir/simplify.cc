@@ -343,17 +343,14 @@ Expr SimplifyComparison(const Expr& e, const VarRanges& ranges) {
 
 }  // namespace
 
-int64_t LinearForm::CoefficientOf(VarId var) const {
+std::optional<int64_t> LinearForm::StepOf(VarId var) const {
+  int64_t step = 0;
   for (const auto& [atom, coefficient] : terms) {
-    if (atom->kind == ExprKind::kVar && atom->id == var) return coefficient;
+    if (!MentionsVar(atom, var)) continue;
+    if (atom->kind != ExprKind::kVar) return std::nullopt;
+    step = coefficient;
   }
-  return 0;
-}
-
-bool LinearForm::HidesVar(VarId var) const {
-  return std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
-    return term.first->kind != ExprKind::kVar && MentionsVar(term.first, var);
-  });
+  return step;
 }
 
 bool HaveSameTerms(const LinearForm& a, const LinearForm& b) {

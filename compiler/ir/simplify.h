@@ -30,10 +30,9 @@ std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges);
 struct LinearForm {
   int64_t constant = 0;
   absl::InlinedVector<std::pair<Expr, int64_t>, 4> terms;
-  // The coefficient of a plain variable, 0 if it does not occur as an atom by itself.
-  int64_t CoefficientOf(VarId var) const;
-  // Whether `var` occurs inside an atom other than the plain variable.
-  bool HidesVar(VarId var) const;
+  // What a step of `var` adds; nullopt where `var` occurs inside another atom, too: then steps
+  // differ.
+  std::optional<int64_t> StepOf(VarId var) const;
 };
 LinearForm ToLinear(const Expr& e, const VarRanges& ranges);
 Expr FromLinear(const LinearForm& form);

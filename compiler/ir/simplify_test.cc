@@ -1,6 +1,7 @@
 #include "compiler/ir/simplify.h"
 
 #include <map>
+#include <optional>
 
 #include "base/rng.h"
 #include "gtest/gtest.h"
@@ -24,6 +25,16 @@ TEST(SimplifyTest, FusedPixelsOfADenseImageAreOneLinearIndex) {
   const Expr n = FloorDiv(m, 56 * 56), y = Mod(FloorDiv(m, 56), 56), x = Mod(m, 56);
   const Expr address = n * (56 * 56 * 64) + y * (56 * 64) + x * 64;
   EXPECT_TRUE(StructurallyEqual(Simplify(address, Upto({2 * 56 * 56})), m * 64));
+}
+
+TEST(SimplifyTest, AStepIsTheSameEverywhereOrNone) {
+  const Expr a = VarRef(0), b = VarRef(1);
+  const LinearForm form = ToLinear(a * 24 - b + FloorDiv(b, 3), Upto({10, 16, 4}));
+  EXPECT_EQ(form.StepOf(0), 24);
+  EXPECT_EQ(form.StepOf(1), std::nullopt);
+  EXPECT_EQ(form.StepOf(2), 0);
+  // Tiles of eight are resolved: quotient and rest of one dividend meet.
+  EXPECT_EQ(ToLinear(FloorDiv(b, 8) * 8 + Mod(b, 8), Upto({10, 16})).StepOf(1), 1);
 }
 
 TEST(SimplifyTest, ComparisonsAreDecidedByRanges) {

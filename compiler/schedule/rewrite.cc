@@ -126,10 +126,10 @@ bool IsDistinctWithin(const Program& program, VarId var, NodeId within) {
     if (loop < 0 || !IsInside(program, loop, within)) continue;
     const int64_t times = MaxExtent(program, part) - 1;
     if (times == 0) continue;
-    const LinearForm form = ToLinear(map, RangesOf(program));
     // Errs on the side of no: a loop inside of a quotient may not change it.
-    if (form.HidesVar(part) || form.CoefficientOf(part) == 0) return false;
-    steps.emplace_back(std::abs(form.CoefficientOf(part)), times);
+    const int64_t step = ToLinear(map, RangesOf(program)).StepOf(part).value_or(0);
+    if (step == 0) return false;
+    steps.emplace_back(std::abs(step), times);
   }
   // As digits of a number: a step leads beyond all that those smaller than it reach together.
   std::sort(steps.begin(), steps.end());

@@ -142,10 +142,10 @@ void AddressWalk::SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>
     for (const VarId var : FreeVars(atom)) {
       // The last of some tiles begins early, where the row would end in it: it goes on, too.
       if (atom->kind == ExprKind::kMin && !MentionsVar(atom->operands[1], var)) {
-        const LinearForm begin = ToLinear(atom->operands[0], ranges);
-        if (!begin.HidesVar(var)) {
+        const std::optional<int64_t> step = ToLinear(atom->operands[0], ranges).StepOf(var);
+        if (step.has_value()) {
           for (AccessLoop& loop : access.loops) {
-            if (loop.var == var) loop.stride += coefficient * begin.CoefficientOf(var) * loop.unit;
+            if (loop.var == var) loop.stride += coefficient * *step * loop.unit;
           }
           continue;
         }

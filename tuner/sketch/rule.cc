@@ -147,6 +147,19 @@ LinearForm AddressOf(const Program& program, const ExprNode& load) {
   return ToLinear(address, AxisRanges(program));
 }
 
+std::optional<int64_t> StepOf(const Program& program, const ExprNode& load, VarId axis) {
+  return AddressOf(program, load).StepOf(axis);
+}
+
+bool WalkAsOne(const Program& program, const std::vector<Expr>& loads, VarId outer, VarId inner,
+               int64_t extent) {
+  return std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
+    const LinearForm address = AddressOf(program, *load);
+    const std::optional<int64_t> slow = address.StepOf(outer), fast = address.StepOf(inner);
+    return slow.has_value() && fast.has_value() && *slow == *fast * extent;
+  });
+}
+
 bool DependsOn(const Program& program, const ExprNode& load, VarId axis) {
   return std::any_of(load.operands.begin(), load.operands.end(),
                      [&](const Expr& index) { return MentionsVar(index, axis); });

@@ -3,6 +3,7 @@
 #ifndef TUNER_SKETCH_RULE_H_
 #define TUNER_SKETCH_RULE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,11 @@ int64_t ProductOfExtents(const Program& program, absl::Span<const VarId> axes);
 VarRanges AxisRanges(const Program& program);
 // Row-major element address of a load, as a linear form over the block's axes.
 LinearForm AddressOf(const Program& program, const ExprNode& load);
+// Elements that a step of `axis` moves the address by; nullopt where steps differ.
+std::optional<int64_t> StepOf(const Program& program, const ExprNode& load, VarId axis);
+// Whether every load goes on where `extent` steps of `inner` end when `outer` takes a step.
+bool WalkAsOne(const Program& program, const std::vector<Expr>& loads, VarId outer, VarId inner,
+               int64_t extent);
 // Whether address or atoms of the load depend on `axis`.
 bool DependsOn(const Program& program, const ExprNode& load, VarId axis);
 // Loads in the block's expressions, without repetitions.

@@ -466,10 +466,7 @@ llvm::Value* ExprEmitter::EmitTable(const Expr& e) {
     const LinearForm index = ToLinear(e->operands[d], state_.Ranges());
     constant = constant && index.terms.empty();
     flat = flat * e->table->shape[d] + index.constant;
-    if (state_.lanes > 1) {
-      uniform = uniform && index.CoefficientOf(state_.vector_var) == 0 &&
-                !index.HidesVar(state_.vector_var);
-    }
+    if (state_.lanes > 1) uniform = uniform && index.StepOf(state_.vector_var) == 0;
   }
   if (constant) {
     if (flat < 0 || flat >= static_cast<int64_t>(e->table->values.size())) {

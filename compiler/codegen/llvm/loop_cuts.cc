@@ -89,8 +89,8 @@ class Cutter {
   void AddCuts(const Expr& difference, int64_t limit) {
     const VarRanges ranges = [this](VarId var) { return RangeIn(var); };
     const LinearForm form = ToLinear(difference, ranges);
-    const int64_t factor = form.CoefficientOf(loop_.var);
-    if (factor == 0 || form.HidesVar(loop_.var)) return;
+    const int64_t factor = form.StepOf(loop_.var).value_or(0);
+    if (factor == 0) return;
     // What is added to factor * variable, where that is what it is at lane 0.
     Range rest{form.constant - limit, form.constant - limit};
     const auto add = [&](const Range& term, int64_t times) {

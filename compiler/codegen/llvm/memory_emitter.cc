@@ -124,8 +124,9 @@ MemoryEmitter::Address MemoryEmitter::AddressOf(BufferId buffer, const std::vect
   Address address{.form = ToLinear(flat, state_.Ranges())};
   if (state_.lanes == 1) return address;
   const VarId var = state_.vector_var;
-  address.lanes_unrelated = address.form.HidesVar(var);
-  address.lane_stride = address.form.CoefficientOf(var);
+  const std::optional<int64_t> step = address.form.StepOf(var);
+  address.lanes_unrelated = !step.has_value();
+  address.lane_stride = step.value_or(0);
   // A constant base becomes part of the constant, so that the access needs no register.
   const VarBinding& base = state_.vars[var];
   if (address.lane_stride != 0 && base.value == nullptr) {
@@ -297,7 +298,7 @@ bool MemoryEmitter::EndsRow(BufferId buffer, const std::vector<Expr>& indices) {
   const Buffer& array = state_.program->buffers[buffer];
   if (indices.empty() || array.storage.strides.back() != 1) return false;
   const LinearForm column = ToLinear(indices.back(), state_.Ranges());
-  const bool by_lane = column.CoefficientOf(state_.vector_var) == 1 && column.terms.size() == 1;
+  const bool by_lane = column.StepOf(state_.vector_var) == 1 && column.terms.size() == 1;
   const int64_t first = column.constant + state_.vars[state_.vector_var].constant;
   if (!by_lane || first + state_.tail != array.shape.back()) return false;
   // Behind the last row, and behind an array of one, there are so many more (buffer_binder.cc).

@@ -120,8 +120,8 @@ class DotEmitter {
       if (var == nest_.j) return Range{0, dot_.k - 1};
       return outside(var);
     });
-    if (form.HidesVar(nest_.i) || form.HidesVar(nest_.j)) return std::nullopt;
-    return Steps{form.CoefficientOf(nest_.i), form.CoefficientOf(nest_.j)};
+    const std::optional<int64_t> i = form.StepOf(nest_.i), j = form.StepOf(nest_.j);
+    return i.has_value() && j.has_value() ? std::optional(Steps{*i, *j}) : std::nullopt;
   }
 
   // vdpbf16ps; its vectors of 4 and 8 sums are AVX512-VL's, which `small_floats.bf16` includes.

@@ -202,15 +202,14 @@ class Matcher {
     const LinearForm form = ToLinear(flat, ranges_);
     for (size_t i = 0; i < vars_.size(); ++i) {
       if (vars_[i] < 0) continue;
-      if (form.HidesVar(vars_[i])) return std::nullopt;
+      const std::optional<int64_t> moves = form.StepOf(vars_[i]);
+      if (!moves.has_value()) return std::nullopt;
       if (i == row) continue;
       const auto step = std::find_if(steps.begin(), steps.end(),
                                      [i](const auto& known) { return known.first == i; });
-      if (form.CoefficientOf(vars_[i]) != (step == steps.end() ? 0 : step->second)) {
-        return std::nullopt;
-      }
+      if (moves != (step == steps.end() ? 0 : step->second)) return std::nullopt;
     }
-    return form.CoefficientOf(vars_[row]) * SizeBytes(program_.buffers[buffer].dtype);
+    return form.StepOf(vars_[row]).value_or(0) * SizeBytes(program_.buffers[buffer].dtype);
   }
 
   const Program& program_;

@@ -55,7 +55,7 @@ absl::StatusOr<Padding> Recognize(const Program& program, const Block& block, Bu
     const LinearForm index = ToLinear(e->operands[1]->operands[d], RangesOf(program));
     LinearForm axis = ToLinear(VarRef(block.spatial[d]), RangesOf(program));
     if (index.terms.size() != axis.terms.size() ||
-        (!axis.terms.empty() && index.CoefficientOf(block.spatial[d]) != 1) || index.constant > 0) {
+        (!axis.terms.empty() && index.StepOf(block.spatial[d]) != 1) || index.constant > 0) {
       return Refuse(block.name, " does not read one element further on a step");
     }
     const int64_t below = -index.constant;

@@ -116,7 +116,7 @@ absl::Status PrefetchThis(const Step& step, Program& program, BufferId buffer, i
   int64_t count = 1;
   Expr cond;
   for (VarId var : walked) {
-    const bool row = ToLinear(indices.back(), ranges).CoefficientOf(var) == 1;
+    const bool row = ToLinear(indices.back(), ranges).StepOf(var) == 1;
     const int64_t greatest = MaxExtent(program, var);
     // Where the extent depends on loops of the body, as many as there may be: a prefetch too many
     // does no harm.

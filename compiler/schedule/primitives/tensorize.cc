@@ -5,6 +5,7 @@
 // as many rows, columns and groups as the loops have, and the block's sums must be staged in tile
 // registers.
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -101,17 +102,17 @@ class NestMatcher {
     return program_.buffers[buffer].dtype == pattern_.buffers[want].dtype &&
            MatchSteps(buffer, indices, want, want_indices);
   }
-  bool MatchSteps(BufferId buffer, const std::vector<Expr>& indices, BufferId want,
+  bool MatchSteps(BufferId buffer, const std::vector<Expr>& indices, BufferId want_buffer,
                   const std::vector<Expr>& want_indices) const {
     const LinearForm form = Address(program_, program_.buffers[buffer], indices, ranges_);
     const LinearForm want_form =
-        Address(pattern_, pattern_.buffers[want], want_indices, RangesOf(pattern_));
+        Address(pattern_, pattern_.buffers[want_buffer], want_indices, RangesOf(pattern_));
     for (const auto& [want_var, var] : loops_) {
       // In memory, not by index: an instruction reads neighbours, whatever the dimensions are
       // called.
-      const int64_t want_step = want_form.CoefficientOf(want_var);
-      const bool any_step = want_var == row_ && want_step != 0;
-      if (form.HidesVar(var) || (!any_step && form.CoefficientOf(var) != want_step)) return false;
+      const std::optional<int64_t> step = form.StepOf(var), want = want_form.StepOf(want_var);
+      const bool any_step = want_var == row_ && want != 0;
+      if (!step.has_value() || (!any_step && step != want)) return false;
     }
     return true;
   }

@@ -20,8 +20,8 @@ void CollectBare(const Expr& e, std::vector<VarId>& bare) {
 }
 
 // Whether `outer` and `inner`, side by side, are one walk for every access.
-bool WalkAsOne(const Program& program, const Block& block, const NestLoop& outer,
-               const NestLoop& inner) {
+bool AreOneWalk(const Program& program, const Block& block, const NestLoop& outer,
+                const NestLoop& inner) {
   std::vector<VarId> bare;
   for (const Expr& e : {block.init, block.step, block.finish}) CollectBare(e, bare);
   const VarId slow = outer.axes.back(), fast = inner.axes.back();
@@ -30,11 +30,7 @@ bool WalkAsOne(const Program& program, const Block& block, const NestLoop& outer
   }
   std::vector<Expr> accesses = DistinctLoads(block);
   accesses.push_back(OutputAccess(program, block));
-  return std::all_of(accesses.begin(), accesses.end(), [&](const Expr& access) {
-    const LinearForm address = AddressOf(program, *access);
-    return !address.HidesVar(slow) && !address.HidesVar(fast) &&
-           address.CoefficientOf(slow) == address.CoefficientOf(fast) * inner.extent;
-  });
+  return WalkAsOne(program, accesses, slow, fast, inner.extent);
 }
 
 // True where some were merged. Loops stand directly in each other.
@@ -43,7 +39,7 @@ bool MergeRuns(const Program& program, Nest& nest, std::vector<NestLoop>& loops,
   bool merged = false;
   for (size_t at = loops.size(); at-- > 1;) {
     NestLoop &outer = loops[at - 1], &inner = loops[at];
-    if (outer.is_whole != inner.is_whole || !WalkAsOne(program, block, outer, inner)) continue;
+    if (outer.is_whole != inner.is_whole || !AreOneWalk(program, block, outer, inner)) continue;
     const std::string name = nest.New(absl::StrCat(std::string(1, tag), at - 1, loops.size()));
     Schedule& s = nest.schedule;
     s.Fuse({s.Find(outer.name), s.Find(inner.name)}, name);

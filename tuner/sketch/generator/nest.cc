@@ -71,10 +71,7 @@ Expr OutputAccess(const Program& program, const Block& block) {
 LoopWalk WalkOf(const Program& program, const Block& block, const NestLoop& loop) {
   LoopWalk walk;
   const VarId axis = loop.axes.back();
-  const auto by_one = [&](const ExprNode& access) {
-    const LinearForm address = AddressOf(program, access);
-    return !address.HidesVar(axis) && address.CoefficientOf(axis) == 1;
-  };
+  const auto by_one = [&](const ExprNode& access) { return StepOf(program, access, axis) == 1; };
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program, *load, axis) || by_one(*load)) continue;
     ++walk.stride_count;
@@ -104,11 +101,9 @@ std::vector<Expr> LoadsToCopy(const Program& program, const Nest& nest, const Ne
   const Block steps{.step = program.blocks[nest.definition].step};
   for (const Expr& load : DistinctLoads(steps)) {
     if (program.buffers[load->id].role == BufferRole::kConstant) continue;
-    const LinearForm address = AddressOf(program, *load);
-    if (!DependsOn(program, *load, axis) || address.HidesVar(axis) ||
-        address.CoefficientOf(axis) == 1 || !IsTheOnlyReader(program, *load)) {
-      continue;
-    }
+    const bool by_steps =
+        DependsOn(program, *load, axis) && StepOf(program, *load, axis).value_or(1) != 1;
+    if (!by_steps || !IsTheOnlyReader(program, *load)) continue;
     // What is computed inside of the nest is in a cache anyway.
     if (WriterOf(program, load->id) >= 0 && !nest.producers.empty()) continue;
     int64_t reads = 1;

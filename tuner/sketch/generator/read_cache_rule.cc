@@ -23,9 +23,7 @@ std::vector<Nest> ReadCacheRule(const RuleContext& context, const SketchRule&, c
     if (load.kind != ExprKind::kLoad || !DependsOn(program, load, vector.axes.back())) return;
     const Buffer& source = program.buffers[load.id];
     if (source.role != BufferRole::kConstant) return;
-    const LinearForm address = AddressOf(program, load);
-    const VarId axis = vector.axes.back();
-    must |= address.HidesVar(axis) || address.CoefficientOf(axis) != 1;
+    must |= StepOf(program, load, vector.axes.back()) != 1;
     s.Precompute(s.Relayout(s.FindBuffer(source.name), way.New(absl::StrCat("packed", count++)),
                             Refs(s, LayoutOf(program, nest, load))));
   });

@@ -33,11 +33,7 @@ std::string Name(const Block& block, absl::string_view what) {
 bool LanesLieSideBySide(const Program& program, const Block& block) {
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program, *load, block.spatial.back())) continue;
-    const LinearForm address = AddressOf(program, *load);
-    if (address.HidesVar(block.spatial.back()) ||
-        address.CoefficientOf(block.spatial.back()) != 1) {
-      return false;
-    }
+    if (StepOf(program, *load, block.spatial.back()) != 1) return false;
   }
   return true;
 }

@@ -104,12 +104,12 @@ std::optional<Contraction> RecognizeContraction(const Program& program, BlockId 
   const LinearForm address = AddressOf(program, *c.broadcast_load);
   c.fused_from = static_cast<int>(c.reduction.size()) - 1;
   int64_t expected =
-      address.CoefficientOf(c.reduction.back()) * Extent(program, c.reduction.back());
+      address.StepOf(c.reduction.back()).value_or(0) * Extent(program, c.reduction.back());
   // A scale is the same along a block of the reduction: the loop over blocks stays outside.
   while (c.fused_from > 0 && !IsScaled(program, step)) {
     const VarId axis = c.reduction[c.fused_from - 1];
     const bool trivial = Extent(program, axis) == 1;
-    if (!trivial && (address.HidesVar(axis) || address.CoefficientOf(axis) != expected)) break;
+    if (!trivial && address.StepOf(axis) != expected) break;
     if (!trivial) expected *= Extent(program, axis);
     --c.fused_from;
   }

@@ -159,8 +159,7 @@ class ContractionChainSketch {
       return false;
     }
     const auto walks = [&](const Expr& load, VarId axis) {
-      const LinearForm address = AddressOf(program_, *load);
-      return !address.HidesVar(axis) && address.CoefficientOf(axis) == 1;
+      return StepOf(program_, *load, axis) == 1;
     };
     return walks(match_.first.vector_load, match_.first.reduction[0]) &&
            walks(match_.first.broadcast_load, match_.first.reduction[0]) &&

@@ -436,9 +436,8 @@ class ContractionSketch {
 // Whether the vector operand is made at run time and lies as vectors load it: then a copy of it may
 // cost more than it saves.
 bool MayStay(const Program& program, const Contraction& c) {
-  const LinearForm address = AddressOf(program, *c.vector_load);
   return program.buffers[c.vector_load->id].role != BufferRole::kConstant &&
-         !address.HidesVar(c.vector_axis) && address.CoefficientOf(c.vector_axis) == 1;
+         StepOf(program, *c.vector_load, c.vector_axis) == 1;
 }
 
 std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {

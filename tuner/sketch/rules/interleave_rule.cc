@@ -3,6 +3,7 @@
 // rows in turn: a load a row and shuffles, instead of one element after the other.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,9 +35,9 @@ std::optional<Interleaving> FindInterleaving(const RuleContext& context, BlockId
   bool interleaves = false;
   for (const Expr& load : DistinctLoads(block)) {
     const LinearForm address = AddressOf(program, *load);
-    if (address.HidesVar(found.along) || address.HidesVar(found.across)) return std::nullopt;
-    const int64_t along = address.CoefficientOf(found.along);
-    const int64_t across = address.CoefficientOf(found.across);
+    const std::optional<int64_t> along = address.StepOf(found.along);
+    const std::optional<int64_t> across = address.StepOf(found.across);
+    if (!along.has_value() || !across.has_value()) return std::nullopt;
     const bool neighbours = across == 1 && along == Extent(program, found.across);
     const bool rows = along == 1 && across > 1;
     if (!neighbours && !rows && (along > 1 || across > 1)) return std::nullopt;

@@ -50,10 +50,10 @@ std::optional<VarId> RowsOf(const Program& program, const Block& block) {
   if (load == nullptr) return std::nullopt;
   const LinearForm address = AddressOf(program, *load);
   const VarId column = block.spatial.back();
-  if (address.HidesVar(column) || address.CoefficientOf(column) != 1) return std::nullopt;
+  if (address.StepOf(column) != 1) return std::nullopt;
   for (const auto* axes : {&block.spatial, &block.reduction}) {
     for (const VarId axis : *axes) {
-      if (Extent(program, axis) > 1 && address.CoefficientOf(axis) == 0) return std::nullopt;
+      if (Extent(program, axis) > 1 && address.StepOf(axis).value_or(0) == 0) return std::nullopt;
     }
   }
   // Windows overlap; of other sums each element is a term of one.

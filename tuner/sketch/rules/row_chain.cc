@@ -78,8 +78,7 @@ bool RowChain::IsChain() const {
 bool RowChain::WalksTheRow(const Block& block, VarId axis) const {
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program_, *load, axis)) continue;
-    const LinearForm address = AddressOf(program_, *load);
-    if (address.HidesVar(axis) || address.CoefficientOf(axis) != 1) return false;
+    if (StepOf(program_, *load, axis) != 1) return false;
   }
   return true;
 }

@@ -19,8 +19,7 @@ std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId id) {
   bool walks = false;
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program, *load, axis)) continue;
-    const LinearForm address = AddressOf(program, *load);
-    if (address.HidesVar(axis) || address.CoefficientOf(axis) != 1) return {};
+    if (StepOf(program, *load, axis) != 1) return {};
     walks = true;
   }
   const int64_t extent = Extent(program, axis);

@@ -10,7 +10,7 @@ size_t SegmentStart(const Program& program, const Block& block, const ExprNode& 
     const VarId axis = block.reduction[i];
     const int64_t extent = Extent(program, axis);
     if (extent > 1) {
-      if (address.HidesVar(axis) || address.CoefficientOf(axis) != expected) break;
+      if (address.StepOf(axis) != expected) break;
       expected *= extent;
     }
     start = i;

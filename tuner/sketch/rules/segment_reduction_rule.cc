@@ -38,9 +38,8 @@ Segment SegmentOf(const RuleContext& context, const Block& block) {
           block.reduction.begin() + static_cast<int64_t>(segment.first) - 1, block.reduction.end(),
           [&](VarId each) { return DependsOn(program, *load, each); });
       if (!moves || Extent(program, axis) == 1) continue;
-      const LinearForm address = AddressOf(program, *load);
       walks = true;
-      fits = fits && !address.HidesVar(axis) && address.CoefficientOf(axis) == segment.extent;
+      fits = fits && StepOf(program, *load, axis) == segment.extent;
     }
     if (!walks || !fits) break;
     segment.extent *= Extent(program, axis);

@@ -2,6 +2,7 @@
 // over outer axes. The fastest output axis runs in vectors where loads walk it element by element;
 // the other axes are fused and dealt out; a small reduction is kept in registers.
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -31,12 +32,11 @@ Lanes LanesAlong(const RuleContext& context, const Block& block, VarId axis) {
   Lanes lanes;
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program, *load, axis)) continue;
-    const LinearForm address = AddressOf(program, *load);
-    const bool hides = address.HidesVar(axis);
-    lanes.gather = lanes.gather || hides;
-    const int64_t step = address.CoefficientOf(axis);
-    lanes.stride = lanes.stride || (!hides && step != 1);
-    lanes.far = lanes.far || (!hides && step != 1 && VectorsOfSteps(step, count) == 0);
+    const std::optional<int64_t> step = StepOf(program, *load, axis);
+    lanes.gather = lanes.gather || !step.has_value();
+    if (step.value_or(1) == 1) continue;
+    lanes.stride = true;
+    lanes.far = lanes.far || VectorsOfSteps(*step, count) == 0;
   }
   for (const Expr& e : {block.init, block.step, block.finish}) {
     VisitExpr(e, [&](const ExprNode& node) {

@@ -24,15 +24,6 @@ struct Transposition {
   std::vector<VarId> others;  // In order.
 };
 
-// Whether every load goes on where axis `inner` ends when `outer` takes a step.
-bool WalkedAsOne(const Program& program, const std::vector<Expr>& loads, VarId outer, VarId inner) {
-  return std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
-    const LinearForm address = AddressOf(program, *load);
-    return !address.HidesVar(outer) && !address.HidesVar(inner) &&
-           address.CoefficientOf(outer) == address.CoefficientOf(inner) * Extent(program, inner);
-  });
-}
-
 // Whether the output goes on where axis `inner` ends when `outer` takes a step.
 bool IsWrittenAsOne(const Program& program, const Block& block, VarId outer, VarId inner) {
   const auto stride = [&](VarId axis) {
@@ -51,19 +42,17 @@ std::optional<Transposition> Recognize(const Program& program, const Block& bloc
   Transposition found;
   for (const Expr& load : loads) {
     const LinearForm address = AddressOf(program, *load);
-    if (address.HidesVar(axes.back()) || address.CoefficientOf(axes.back()) <= 1) continue;
+    if (address.StepOf(axes.back()).value_or(0) <= 1) continue;
     for (VarId axis : axes) {
-      if (Extent(program, axis) > 1 && !address.HidesVar(axis) &&
-          address.CoefficientOf(axis) == 1) {
-        found.across = axis;
-      }
+      if (Extent(program, axis) > 1 && address.StepOf(axis) == 1) found.across = axis;
     }
   }
   if (found.across < 0) return std::nullopt;
   found.along = {axes.back()};
   axes.pop_back();
   while (!axes.empty() && axes.back() != found.across &&
-         WalkedAsOne(program, loads, axes.back(), found.along.front())) {
+         WalkAsOne(program, loads, axes.back(), found.along.front(),
+                   Extent(program, found.along.front()))) {
     found.along.insert(found.along.begin(), axes.back());
     axes.pop_back();
   }
@@ -72,7 +61,8 @@ std::optional<Transposition> Recognize(const Program& program, const Block& bloc
   }
   found.all_across = {found.across};
   for (auto axis = std::find(axes.rbegin(), axes.rend(), found.across);
-       axis + 1 < axes.rend() && WalkedAsOne(program, loads, *(axis + 1), *axis) &&
+       axis + 1 < axes.rend() &&
+       WalkAsOne(program, loads, *(axis + 1), *axis, Extent(program, *axis)) &&
        IsWrittenAsOne(program, block, *(axis + 1), *axis);
        ++axis) {
     found.all_across.insert(found.all_across.begin(), *(axis + 1));

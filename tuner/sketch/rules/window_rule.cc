@@ -68,13 +68,11 @@ std::optional<Window> Recognize(const Program& program, const Block& block, int6
   window.stepped = LanesDiverge(block, window.vector_axis);
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program, *load, window.vector_axis)) continue;
-    const LinearForm address = AddressOf(program, *load);
-    const bool walks = !address.HidesVar(window.vector_axis);
-    const int64_t step = address.CoefficientOf(window.vector_axis);
-    if (walks && step == 1) continue;
+    const std::optional<int64_t> step = StepOf(program, *load, window.vector_axis);
+    if (step == 1) continue;
     if (CanRepack(program, block, *load)) {
       window.repacked.push_back(&program.buffers[load->id]);
-    } else if (walks && VectorsOfSteps(step, lanes) > 0) {
+    } else if (step.has_value() && VectorsOfSteps(*step, lanes) > 0) {
       window.stepped = true;
     } else {
       return std::nullopt;
