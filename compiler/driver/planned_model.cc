@@ -13,6 +13,7 @@
 #include "compiler/graph/control.h"
 #include "compiler/graph/prepare.h"
 #include "compiler/graph/separate_parts_pass.h"
+#include "compiler/ir/access.h"
 #include "compiler/ir/contract.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/simplify.h"
@@ -85,19 +86,12 @@ bool TearsLanes(const Program& scheduled, BufferId output, const BorderDemand& d
   const Storage bordered = DenseStorage(shape, demand.border, demand.border_value);
   for (const Node& store : lowered->nodes) {
     if (store.kind != NodeKind::kStore || store.buffer != output) continue;
-    const auto has_neighbours = [&](const Storage& storage, VarId lanes) {
-      LinearForm address;
-      for (size_t d = 0; d < store.indices.size(); ++d) {
-        AddLinear(address, store.indices[d], storage.strides[d], ranges);
-      }
-      return address.StepOf(lanes) == 1;
-    };
+    const LinearForm before = AddressOf(dense, store.indices, ranges);
+    const LinearForm after = AddressOf(bordered, store.indices, ranges);
     for (const NodeId around : LoopsAround(*lowered, store.parent)) {
       const Node& loop = lowered->nodes[around];
-      if (loop.loop_kind == LoopKind::kVectorized && has_neighbours(dense, loop.var) &&
-          !has_neighbours(bordered, loop.var)) {
-        return true;
-      }
+      if (loop.loop_kind != LoopKind::kVectorized) continue;
+      if (before.StepOf(loop.var) == 1 && after.StepOf(loop.var) != 1) return true;
     }
   }
   return false;

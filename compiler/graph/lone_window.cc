@@ -32,7 +32,7 @@ constexpr int64_t kPackedUsesMin = 64;
 // Of a pool, where a tap is one operation, and of a depthwise convolution by steps, whose input has
 // several times its result's elements to transpose. Pixels of a row: half a vector is as many as
 // the transpositions use well. Taps: so many are written out, and the ends of padded rows then cost
-// nothing; steps: what vectors of 8 lanes are loaded by (compiler/ir/lane_loads.h).
+// nothing; steps: what vectors of 8 lanes are loaded by (compiler/ir/access.h).
 constexpr int64_t kPoolRowMin = 8;
 constexpr int64_t kPoolTapsMax = 16;
 constexpr int64_t kPoolStepMax = 4;

@@ -1,34 +1,13 @@
 #include "tuner/cost_model/address_walk.h"
 
-#include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "compiler/ir/lane_loads.h"
+#include "compiler/ir/access.h"
 #include "compiler/ir/simplify.h"
 #include "tuner/cost_model/loop_digits.h"
 
 namespace burnish {
-namespace {
-
-// Which element of the storage, from its origin.
-LinearForm ElementOf(const Buffer& buffer, const std::vector<Expr>& indices,
-                     const VarRanges& ranges) {
-  LinearForm element;
-  for (size_t d = 0; d < indices.size(); ++d) {
-    AddLinear(element, indices[d], buffer.storage.strides[d], ranges);
-  }
-  return element;
-}
-
-}  // namespace
-
-double AddressWalk::VectorsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,
-                                   const AccessLoop& access, const WalkLoop& loop,
-                                   int64_t vector_lanes) const {
-  if (access.hidden) return RunsOfLanes(buffer, indices, loop, vector_lanes);
-  const int64_t lanes = std::min<int64_t>(vector_lanes, loop.extent);
-  return static_cast<double>(VectorsOfSteps(access.stride, lanes));
-}
 
 double AddressWalk::InstructionsOfColumn(const Buffer& buffer, const WalkAccess& access,
                                          size_t vector_loop, int64_t vector_lanes) const {
@@ -49,51 +28,35 @@ double AddressWalk::InstructionsOfColumn(const Buffer& buffer, const WalkAccess&
   return 0;
 }
 
-// Of a load whose lanes lie in an order that is known, in few runs of neighbours: how many runs
-// there are. 0: lanes are loaded one by one.
 double AddressWalk::RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,
-                                const WalkLoop& loop, int64_t vector_lanes) const {
-  const int64_t lanes = std::min<int64_t>(vector_lanes, loop.extent);
-  const std::optional<double> same = RunsAt(buffer, indices, loop, lanes, std::nullopt);
-  if (same.has_value()) return LoadsPay(static_cast<int64_t>(*same), lanes) ? *same : 0;
+                                const WalkLoop& loop, int64_t lanes) const {
+  // Among the lanes of the loop's first vector; with `place`, where all other loops have done that
+  // share of their iterations. Nullopt where that depends on other loops, or on data.
+  const auto runs_at = [&](std::optional<double> place) -> std::optional<double> {
+    const std::optional<LanePlaces> known = PlacesOfLanes(lanes, [&](int64_t lane) {
+      return AddressOf(buffer.storage, indices, [&](VarId var) {
+        if (var == loop.var) return std::optional<Range>({lane, lane});
+        if (!place.has_value()) return std::optional<Range>({0, extents_[var] - 1});
+        const auto at = static_cast<int64_t>(*place * static_cast<double>(extents_[var]));
+        return std::optional<Range>({at, at});
+      });
+    });
+    if (!known.has_value()) return std::nullopt;
+    return static_cast<double>(VectorsOfRuns(known->places).size());
+  };
+  if (const std::optional<double> same = runs_at(std::nullopt); same.has_value()) {
+    return LoadsPay(static_cast<int64_t>(*same), lanes) ? *same : 0;
+  }
   // The order differs from place to place, as at mirrored or repeated ends of a row: a loop
   // around the vectors is cut there (compiler/codegen/llvm/loop_cuts.h). The mean of three
   // places.
   double runs = 0;
   for (const double place : {1.0 / 6, 1.0 / 2, 5.0 / 6}) {
-    const std::optional<double> here = RunsAt(buffer, indices, loop, lanes, place);
+    const std::optional<double> here = runs_at(place);
     if (!here.has_value()) return 0;
     runs += *here / 3;
   }
   return LoadsPay(static_cast<int64_t>(std::ceil(runs)), lanes) ? runs : 0;
-}
-
-// Runs of neighbours among the lanes of the loop's first vector; with `place`, where all other
-// loops have done that share of their iterations. Nullopt where that depends on other loops, or
-// on data.
-std::optional<double> AddressWalk::RunsAt(const Buffer& buffer, const std::vector<Expr>& indices,
-                                          const WalkLoop& loop, int64_t lanes,
-                                          std::optional<double> place) const {
-  std::vector<int64_t> places;
-  std::optional<LinearForm> first;
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    LinearForm form = ElementOf(buffer, indices, [&](VarId var) {
-      if (var == loop.var) return std::optional<Range>({lane, lane});
-      if (!place.has_value()) return std::optional<Range>({0, extents_[var] - 1});
-      const auto at = static_cast<int64_t>(*place * static_cast<double>(extents_[var]));
-      return std::optional<Range>({at, at});
-    });
-    places.push_back(form.constant);
-    if (!first.has_value()) {
-      first = std::move(form);
-    } else if (!HaveSameTerms(*first, form)) {
-      return std::nullopt;
-    }
-  }
-  std::sort(places.begin(), places.end());
-  int64_t runs = 1;
-  for (size_t i = 1; i < places.size(); ++i) runs += places[i] > places[i - 1] + 1 ? 1 : 0;
-  return static_cast<double>(runs);
 }
 
 void AddressWalk::SetStrides(const Buffer& buffer, const std::vector<Expr>& indices,

@@ -4,7 +4,6 @@
 #define TUNER_COST_MODEL_ADDRESS_WALK_H_
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -21,22 +20,17 @@ class AddressWalk {
   // `stride` and `hidden` of the access's loops, where strides are 0 so far.
   void SetStrides(const Buffer& buffer, const std::vector<Expr>& indices, WalkAccess& access) const;
 
-  // Of a load whose lanes, `loop`, are no neighbours: the vectors that they are taken from. 0:
-  // lanes are loaded one by one.
-  double VectorsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,
-                        const AccessLoop& access, const WalkLoop& loop, int64_t vector_lanes) const;
+  // Of a load whose lanes, `loop`, differ by no step: in how many runs of neighbours they lie,
+  // where their order is known. 0: lanes are loaded one by one.
+  double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices, const WalkLoop& loop,
+                     int64_t lanes) const;
 
   // Of a load whose lanes are the rows of a square, in code that is written out for its columns
-  // (compiler/ir/lane_loads.h): a load and shuffles for each column. 0: there is no such square.
+  // (compiler/ir/access.h): a load and shuffles for each column. 0: there is no such square.
   double InstructionsOfColumn(const Buffer& buffer, const WalkAccess& access, size_t vector_loop,
                               int64_t vector_lanes) const;
 
  private:
-  double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices, const WalkLoop& loop,
-                     int64_t vector_lanes) const;
-  std::optional<double> RunsAt(const Buffer& buffer, const std::vector<Expr>& indices,
-                               const WalkLoop& loop, int64_t lanes,
-                               std::optional<double> place) const;
   bool AddSum(const ExprNode& e, int64_t scale, WalkAccess& access) const;
   void SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>& indices,
                         WalkAccess& access) const;

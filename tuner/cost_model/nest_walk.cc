@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compiler/ir/access.h"
 #include "compiler/ir/count_points.h"
 #include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/simplify.h"
@@ -36,6 +37,37 @@ int64_t WidestBytes(const ExprNode& e) {
   return widest == 0 ? 0 : std::max(widest, SizeBytes(e.dtype));
 }
 
+// Null: it costs nothing.
+int OpCounts::* CountOf(CostClass cost) {
+  switch (cost) {
+    case CostClass::kFree:
+      return nullptr;
+    case CostClass::kAdd:
+      return &OpCounts::add;
+    case CostClass::kMultiply:
+      return &OpCounts::multiply;
+    case CostClass::kMinMax:
+      return &OpCounts::min_max;
+    case CostClass::kNegate:
+      return &OpCounts::negate;
+    case CostClass::kSelect:
+      return &OpCounts::select;
+    case CostClass::kCast:
+      return &OpCounts::cast;
+    case CostClass::kDivide:
+      return &OpCounts::divide;
+    case CostClass::kPower:
+      return &OpCounts::power;
+    case CostClass::kFunction:
+      return &OpCounts::transcendental;
+    case CostClass::kInteger:
+      return &OpCounts::integer;
+    case CostClass::kCompare:
+      return &OpCounts::compare;
+  }
+  return nullptr;
+}
+
 void CountOp(const ExprNode& e, OpCounts& ops) {
   CostClass cost = InfoOf(e.kind).cost;
   // 64-bit integers are what indices are computed in; elements of that type are rare.
@@ -43,55 +75,13 @@ void CountOp(const ExprNode& e, OpCounts& ops) {
   const bool of_any_type =
       cost == CostClass::kFree || cost == CostClass::kFunction || cost == CostClass::kCompare;
   if (whole && !of_any_type) cost = CostClass::kInteger;
-  switch (cost) {
-    case CostClass::kFree:
-      return;
-    case CostClass::kAdd:
-      ++ops.add;
-      return;
-    case CostClass::kMultiply:
-      ++ops.multiply;
-      return;
-    case CostClass::kMinMax:
-      ++ops.min_max;
-      return;
-    case CostClass::kNegate:
-      ++ops.negate;
-      return;
-    case CostClass::kSelect:
-      ++ops.select;
-      return;
-    case CostClass::kCast:
-      ++ops.cast;
-      return;
-    case CostClass::kDivide:
-      ++ops.divide;
-      return;
-    case CostClass::kPower:
-      ++ops.power;
-      return;
-    case CostClass::kFunction:
-      ++ops.transcendental;
-      return;
-    case CostClass::kInteger:
-      ++ops.integer;
-      return;
-    case CostClass::kCompare:
-      ++ops.compare;
-      return;
-  }
+  if (int OpCounts::* const count = CountOf(cost)) ++(ops.*count);
 }
 
 bool HasLoad(const ExprNode& e) {
   return e.kind == ExprKind::kLoad ||
          std::any_of(e.operands.begin(), e.operands.end(),
                      [](const Expr& operand) { return HasLoad(*operand); });
-}
-
-bool Mentions(const ExprNode& e, VarId var) {
-  return (e.kind == ExprKind::kVar && e.id == var) ||
-         std::any_of(e.operands.begin(), e.operands.end(),
-                     [&](const Expr& operand) { return Mentions(*operand, var); });
 }
 
 class Walker {
@@ -357,7 +347,7 @@ class Walker {
       for (size_t i = depth; i < loops_.size(); ++i) {
         const bool indexes =
             std::any_of(node.indices.begin(), node.indices.end(),
-                        [&](const Expr& index) { return Mentions(*index, loops_[i].var); });
+                        [&](const Expr& index) { return MentionsVar(index, loops_[i].var); });
         (indexes ? store.window : store.reduced) *= Width(store, i);
       }
     } else {
@@ -461,11 +451,12 @@ class Walker {
                             const WalkAccess& access, const WalkStore& store, size_t i) const {
     const double one_by_one = 1.5 * static_cast<double>(loops_[i].extent);
     if (access.is_store) return one_by_one;
-    const double column = addresses_.InstructionsOfColumn(
-        buffer, access, i, std::min<int64_t>(store.lanes, loops_[i].extent));
+    const int64_t lanes = std::min<int64_t>(store.lanes, loops_[i].extent);
+    const double column = addresses_.InstructionsOfColumn(buffer, access, i, lanes);
     if (column > 0) return column * Width(store, i);
-    const double vectors =
-        addresses_.VectorsOfLanes(buffer, indices, access.loops[i], loops_[i], store.lanes);
+    const double vectors = access.loops[i].hidden
+                               ? addresses_.RunsOfLanes(buffer, indices, loops_[i], lanes)
+                               : static_cast<double>(CountOfSteps(access.loops[i].stride, lanes));
     // Each is a load and a shuffle.
     return vectors > 0 ? 2 * vectors * Width(store, i) : one_by_one;
   }
@@ -513,13 +504,9 @@ class Walker {
     for (size_t i = store.body_depth; i < access.loops.size(); ++i) {
       const AccessLoop& loop = access.loops[i];
       if (!loop.moves() || IsOfInstruction(store, i)) continue;
-      if (static_cast<int>(i) == store.vector_loop && !store.intrinsic.empty()) {
-        // Operands lie as the instruction takes them.
-        access.instructions *= Width(store, i);
-        continue;
-      }
       if (static_cast<int>(i) == store.vector_loop) {
-        access.has_gather = loop.hidden || loop.stride != 1;
+        // Operands of an instruction lie as it takes them.
+        access.has_gather = store.intrinsic.empty() && (loop.hidden || loop.stride != 1);
         access.instructions *= access.has_gather
                                    ? GatherInstructions(buffer, indices, access, store, i)
                                    : Width(store, i);

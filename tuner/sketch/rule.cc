@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/extra_row.h"
+#include "compiler/ir/access.h"
 #include "tuner/sketch/generator/nest.h"
 
 namespace burnish {
@@ -139,12 +140,7 @@ VarRanges AxisRanges(const Program& program) {
 }
 
 LinearForm AddressOf(const Program& program, const ExprNode& load) {
-  const Buffer& buffer = program.buffers[load.id];
-  Expr address = Int(0);
-  for (size_t d = 0; d < load.operands.size(); ++d) {
-    address = address + load.operands[d] * buffer.storage.strides[d];
-  }
-  return ToLinear(address, AxisRanges(program));
+  return AddressOf(program.buffers[load.id].storage, load.operands, AxisRanges(program));
 }
 
 std::optional<int64_t> StepOf(const Program& program, const ExprNode& load, VarId axis) {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
 #include "compiler/codegen/llvm/square_transpose.h"
+#include "compiler/ir/access.h"
 #include "compiler/ir/expr_kinds.h"
-#include "compiler/ir/lane_loads.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
@@ -344,7 +344,7 @@ llvm::Value* MemoryEmitter::LoadBySteps(BufferId buffer, const Address& address)
   const int64_t step = std::abs(address.lane_stride);
   // Elements from the first in memory, which backwards is the last lane's, to the last one.
   const int64_t span = (lanes - 1) * step + 1;
-  const int64_t vectors = VectorsOfSteps(step, lanes);
+  const int64_t vectors = CountOfSteps(step, lanes);
   if (vectors == 0 || state_.buffers[buffer].in_registers) return nullptr;
   const int64_t origin = address.form.constant - (forwards ? 0 : span - 1);
   llvm::Value* whole = nullptr;

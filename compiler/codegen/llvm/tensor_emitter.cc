@@ -11,6 +11,7 @@
 #include "compiler/codegen/llvm/expr_emitter.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
 #include "compiler/codegen/llvm/tile_emitter.h"
+#include "compiler/ir/access.h"
 #include "compiler/ir/number_type.h"
 #include "compiler/target/instruction.h"
 #include "llvm/IR/IRBuilder.h"
@@ -112,10 +113,8 @@ class DotEmitter {
 
   std::optional<Steps> StepsOf(BufferId buffer, const std::vector<Expr>& indices) const {
     const Storage& storage = state_.program->buffers[buffer].storage;
-    Expr flat = Int(0);
-    for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * storage.strides[d];
     const VarRanges outside = state_.Ranges();
-    const LinearForm form = ToLinear(flat, [&](VarId var) -> std::optional<Range> {
+    const LinearForm form = AddressOf(storage, indices, [&](VarId var) -> std::optional<Range> {
       if (var == nest_.i) return Range{0, lanes_ - 1};
       if (var == nest_.j) return Range{0, dot_.k - 1};
       return outside(var);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/ir/lane_loads.h"
+#include "compiler/ir/access.h"
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
@@ -36,7 +36,7 @@ Lanes LanesAlong(const RuleContext& context, const Block& block, VarId axis) {
     lanes.gather = lanes.gather || !step.has_value();
     if (step.value_or(1) == 1) continue;
     lanes.stride = true;
-    lanes.far = lanes.far || VectorsOfSteps(*step, count) == 0;
+    lanes.far = lanes.far || CountOfSteps(*step, count) == 0;
   }
   for (const Expr& e : {block.init, block.step, block.finish}) {
     VisitExpr(e, [&](const ExprNode& node) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/ir/lane_loads.h"
+#include "compiler/ir/access.h"
 #include "tuner/sketch/rules/interleave.h"
 
 namespace burnish {

@@ -5,14 +5,14 @@
 // Two rows of the table, since what the first one takes nobody else is asked about: windows that
 // lanes walk element by element, and windows that they walk by steps (pooling by 2) or of which
 // some see the padding at a row's ends. Code generation loads such lanes from whole vectors and
-// cuts loops where the padding ends (compiler/ir/lane_loads.h, compiler/codegen/llvm/loop_cuts.h).
+// cuts loops where the padding ends (compiler/ir/access.h, compiler/codegen/llvm/loop_cuts.h).
 #include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/ir/lane_loads.h"
+#include "compiler/ir/access.h"
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
@@ -72,7 +72,7 @@ std::optional<Window> Recognize(const Program& program, const Block& block, int6
     if (step == 1) continue;
     if (CanRepack(program, block, *load)) {
       window.repacked.push_back(&program.buffers[load->id]);
-    } else if (step.has_value() && VectorsOfSteps(*step, lanes) > 0) {
+    } else if (step.has_value() && CountOfSteps(*step, lanes) > 0) {
       window.stepped = true;
     } else {
       return std::nullopt;
