@@ -9,6 +9,8 @@
 #include "compiler/codegen/llvm/math_emitter.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
 #include "compiler/codegen/llvm/small_float_emitter.h"
+#include "compiler/codegen/llvm/table_emitter.h"
+#include "compiler/ir/access.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
@@ -459,31 +461,20 @@ llvm::Value* ExprEmitter::EmitSelect(const Expr& e) {
 }
 
 llvm::Value* ExprEmitter::EmitTable(const Expr& e) {
-  llvm::IRBuilderBase& b = *state_.builder;
-  int64_t flat = 0;
-  bool constant = true, uniform = true;
-  for (size_t d = 0; d < e->operands.size(); ++d) {
-    const LinearForm index = ToLinear(e->operands[d], state_.Ranges());
-    constant = constant && index.terms.empty();
-    flat = flat * e->table->shape[d] + index.constant;
-    if (state_.lanes > 1) uniform = uniform && index.StepOf(state_.vector_var) == 0;
-  }
-  if (constant) {
-    if (flat < 0 || flat >= static_cast<int64_t>(e->table->values.size())) {
+  const LinearForm place = AddressOf(DenseStorage(e->table->shape), e->operands, state_.Ranges());
+  if (place.terms.empty()) {
+    if (place.constant < 0 || place.constant >= static_cast<int64_t>(e->table->values.size())) {
       // Only in a branch that is never taken: any value will do.
       return llvm::Constant::getNullValue(ScalarType(e->dtype));
     }
-    const double value = e->table->values[static_cast<size_t>(flat)];
+    const double value = e->table->values[static_cast<size_t>(place.constant)];
     return IsFloat(e->dtype) ? Emit(Float(value, e->dtype))
                              : Emit(Int(static_cast<int64_t>(value), e->dtype));
   }
-  if (uniform) return memory_->LoadTable(*e->table, e->operands);
-  llvm::Value* vector = llvm::PoisonValue::get(
-      llvm::FixedVectorType::get(ScalarType(e->dtype), static_cast<unsigned>(state_.lanes)));
-  memory_->ForEachLane([&](int lane) {
-    vector = b.CreateInsertElement(vector, EmitTable(e), static_cast<uint64_t>(lane));
-  });
-  return vector;
+  if (state_.lanes == 1 || place.StepOf(state_.vector_var) == 0) {
+    return LoadTable(*e->table, memory_->addresses().Index(place), state_, *this);
+  }
+  return memory_->LaneByLane(e->dtype, [&] { return EmitTable(e); });
 }
 
 llvm::Value* ExprEmitter::EmitBoundsCheck(const Expr& e) {
