@@ -147,6 +147,13 @@ std::optional<int64_t> StepOf(const Program& program, const ExprNode& load, VarI
   return AddressOf(program, load).StepOf(axis);
 }
 
+bool WalksByOne(const Program& program, const Block& block, VarId axis) {
+  const std::vector<Expr> loads = DistinctLoads(block);
+  return std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
+    return !DependsOn(program, *load, axis) || StepOf(program, *load, axis) == 1;
+  });
+}
+
 bool WalkAsOne(const Program& program, const std::vector<Expr>& loads, VarId outer, VarId inner,
                int64_t extent) {
   return std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {

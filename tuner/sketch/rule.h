@@ -124,6 +124,8 @@ VarRanges AxisRanges(const Program& program);
 LinearForm AddressOf(const Program& program, const ExprNode& load);
 // Elements that a step of `axis` moves the address by; nullopt where steps differ.
 std::optional<int64_t> StepOf(const Program& program, const ExprNode& load, VarId axis);
+// Whether every load of the block that moves with `axis` goes along it element by element.
+bool WalksByOne(const Program& program, const Block& block, VarId axis);
 // Whether every load goes on where `extent` steps of `inner` end when `outer` takes a step.
 bool WalkAsOne(const Program& program, const std::vector<Expr>& loads, VarId outer, VarId inner,
                int64_t extent);

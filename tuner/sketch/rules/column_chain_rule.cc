@@ -29,15 +29,6 @@ std::string Name(const Block& block, absl::string_view what) {
   return absl::StrCat(block.name, "_", what);
 }
 
-// Whether every load of the block that moves with its last axis walks it element by element.
-bool LanesLieSideBySide(const Program& program, const Block& block) {
-  for (const Expr& load : DistinctLoads(block)) {
-    if (!DependsOn(program, *load, block.spatial.back())) continue;
-    if (StepOf(program, *load, block.spatial.back()) != 1) return false;
-  }
-  return true;
-}
-
 // The axes of the last block that sums and maxima do not have: it walks them for each column.
 std::vector<VarId> InnerAxes(const Program& program) {
   const Block& last = program.blocks.back();
@@ -67,7 +58,7 @@ bool IsChain(const Program& program) {
     if (block.spatial.empty() || block.reduction.size() > 1 ||
         Extent(program, block.spatial.back()) != columns || !WritesInAxisOrder(program, block) ||
         (!is_last && program.buffers[block.output].role != BufferRole::kTemp) ||
-        !LanesLieSideBySide(program, block)) {
+        !WalksByOne(program, block, block.spatial.back())) {
       return false;
     }
     sums = sums || (!is_last && !block.reduction.empty());

@@ -158,12 +158,10 @@ class ContractionChainSketch {
     if (row_count_ > kDirectRows || Extent(program_, match_.first.reduction[0]) % DotLanes() != 0) {
       return false;
     }
-    const auto walks = [&](const Expr& load, VarId axis) {
-      return StepOf(program_, *load, axis) == 1;
-    };
-    return walks(match_.first.vector_load, match_.first.reduction[0]) &&
-           walks(match_.first.broadcast_load, match_.first.reduction[0]) &&
-           walks(match_.second.vector_load, match_.second.vector_axis);
+    const VarId along = match_.first.reduction[0];
+    return StepOf(program_, *match_.first.vector_load, along) == 1 &&
+           StepOf(program_, *match_.first.broadcast_load, along) == 1 &&
+           StepOf(program_, *match_.second.vector_load, match_.second.vector_axis) == 1;
   }
   int64_t DotLanes() const { return LanesOf(context_.device.core, program_, first_); }
 

@@ -69,18 +69,10 @@ bool RowChain::IsChain() const {
     const bool is_row = block->reduction.empty() && columns == length_;
     if (!is_sum && !is_row) return false;
     reduces = reduces || is_sum;
-    if (!WalksTheRow(*block, is_sum ? block->reduction[0] : block->spatial.back())) return false;
+    const VarId axis = is_sum ? block->reduction[0] : block->spatial.back();
+    if (!WalksByOne(program_, *block, axis)) return false;
   }
   return reduces;
-}
-
-// Every load that moves with the row's axis goes along it element by element.
-bool RowChain::WalksTheRow(const Block& block, VarId axis) const {
-  for (const Expr& load : DistinctLoads(block)) {
-    if (!DependsOn(program_, *load, axis)) continue;
-    if (StepOf(program_, *load, axis) != 1) return false;
-  }
-  return true;
 }
 
 void RowChain::SplitReductions(Schedule& s) const {

@@ -34,7 +34,6 @@ class RowChain {
   void PlaceOthers(LoopRef inside, Schedule& s);
 
  private:
-  bool WalksTheRow(const Block& block, VarId axis) const;
   void Place(const Block& block, LoopRef inside, Schedule& s);
 
   const RuleContext& context_;
