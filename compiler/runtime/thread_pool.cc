@@ -224,12 +224,12 @@ RuntimeStatus ThreadPool::RunErased(RegionFunction function, const void* argumen
   }
   // The last barrier: nobody still uses `argument`, and each worker waits for the next call.
   barrier_.Wait();
-  if (!watch_.EndRegion().empty()) EndStalls();
+  if (const RegionLoans& loans = watch_.EndRegion(); !loans.is_clear()) EndStalls(loans);
   return RuntimeStatus();
 }
 
 // All CPUs go back to whom they belong.
-void ThreadPool::EndStalls() {
+void ThreadPool::EndStalls(const RegionLoans& loans) {
   const int64_t now_ns = MonotonicNs();
   const auto thread_of = [this](int number) {
     for (const Worker& worker : workers_) {
@@ -237,18 +237,21 @@ void ThreadPool::EndStalls() {
     }
     return 0;
   };
-  for (StallWatch::Loan loan : watch_.EndRegion()) {
-    const int victim = thread_of(loan.victim), helper = thread_of(loan.helper);
-    // The caller cannot stay out. Instead its helper does, and the caller has the helper's CPU;
-    // where threads are pinned, from now on.
-    if (victim == 0 && !cpus_.empty()) {
+  // The caller cannot stay out. Instead its helper does, and the caller has the helper's CPU; where
+  // threads are pinned, from now on.
+  for (const RegionLoans::Loan& loan : loans.loans()) {
+    const int helper = thread_of(loan.helper);
+    if (thread_of(loan.victim) == 0 && !cpus_.empty()) {
       std::swap(cpus_[0], cpus_[helper]);
       watch_.MoveTo(loan.victim, MaskOf(cpus_[0]));
       watch_.MoveTo(loan.helper, MaskOf(cpus_[helper]));
     } else {
-      watch_.MoveTo(loan.victim, loan.victims_mask);
+      watch_.MoveBack(loan);
     }
-    policy_.OnStall(victim == 0 ? helper : victim, now_ns, region_);
+  }
+  for (const RegionLoans::Loan& stall : loans.EndStalls(now_ns)) {
+    const int victim = thread_of(stall.victim);
+    policy_.OnStall(victim == 0 ? thread_of(stall.helper) : victim, now_ns, region_);
   }
   team_is_all_ = false;
   barrier_.SetSpin(barrier_spin_ns_);

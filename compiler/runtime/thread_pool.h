@@ -20,6 +20,7 @@
 #include "compiler/runtime/stall_watch.h"
 #include "compiler/runtime/team_policy.h"
 #include "compiler/runtime/team_spread.h"
+#include "compiler/runtime/wait_policy.h"
 
 namespace burnish {
 
@@ -128,7 +129,7 @@ class ThreadPool {
   bool IsWatched() const { return barrier_spin_ns_ > 0; }
   void WatchThreads();
   void ChooseTeam(bool all_come);
-  void EndStalls();
+  void EndStalls(const RegionLoans& loans);
   void AfterForkInChild();
   void WorkerLoop(Worker& worker);
 
