@@ -25,7 +25,7 @@ filled() {
 }
 
 # The library. The file has its whole version, programs ask for the SONAME, the linker for the name.
-install -D -m 755 -s "$built/compiler/runtime/libburnish.so.0" "$prefix/$lib/libburnish.so.$version"
+install -D -m 644 -s "$built/compiler/runtime/libburnish.so.0" "$prefix/$lib/libburnish.so.$version"
 link "libburnish.so.$version" "$lib/libburnish.so.0"
 link libburnish.so.0 "$lib/libburnish.so"
 file 644 "$built/compiler/runtime/libburnish.a" "$lib/libburnish.a"
@@ -46,6 +46,15 @@ program worker/runner/checker checker
 program worker/calibrate/calibrator calibrator
 program base/burnish-launcher burnish-launcher
 file 755 "$built/tuner/cli/onnxruntime_peer" libexec/burnish/onnxruntime_peer
+# Linked by --config=static they look for libraries in their own folder: those that a system may lack.
+bundled=()
+if readelf -d "$built/tuner/tuner" | grep -qF '[$ORIGIN]'; then
+  while read -r name path; do
+    install -D -m 644 -s "$path" "$prefix/libexec/burnish/$name"
+    bundled+=("$(dpkg -S "$(readlink -f "$path")" | cut -d: -f1)")
+  done < <(ldd "$built/tuner/tuner" | sed -nE 's/^\s*(\S+) => (\S+) .*/\1 \2/p' |
+    grep -vE '^(ld-linux-x86-64|libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|librt)\.so')
+fi
 link ../libexec/burnish/tuner bin/tuner
 link ../libexec/burnish/tracker bin/burnish-tracker
 link ../libexec/burnish/worker bin/burnish-worker
@@ -57,4 +66,4 @@ link ../libexec/burnish/worker bin/burnish-worker
 # Ours, and those of what the programs are built on.
 file 644 LICENSE share/doc/burnish/LICENSE
 file 644 compiler/runtime/examples/run_model.c share/doc/burnish/examples/run_model.c
-deploy/licences.sh "$prefix/share/doc/burnish/third-party"
+deploy/licences.sh "$prefix/share/doc/burnish/third-party" "${bundled[@]}"

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """ONNX Runtime beside a bundle, for `tuner bench --against onnxruntime`, which starts it with a Python of
 the user's. Needs nothing but onnxruntime, which brings NumPy.
 
