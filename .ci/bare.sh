@@ -23,14 +23,9 @@ fi
 
 [ "$(id -u)" = 0 ] || { echo "bare.sh: run it as root" >&2; exit 77; }
 [ "$#" -gt 0 ] || { echo "usage: bare.sh COMMAND..." >&2; exit 64; }
-command -v debootstrap > /dev/null || apt-get install -y --no-install-recommends debootstrap
 work=$(mktemp -d "${TMPDIR:-/tmp}/burnish-bare.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
-# The mirror that apt uses here, in either of its two formats; else debootstrap's own default.
-mirror=$(sed -nE 's/^URIs: *([^ ]+).*/\1/p; s/^deb (\[[^]]*\] )?([^ ]+) .*/\2/p' \
-  /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | head -1 || true)
-debootstrap --variant=minbase bookworm "$work/root" ${mirror:+"$mirror"} > "$work/log" 2>&1 ||
-  { tail -20 "$work/log" >&2; exit 69; }
+.ci/bootstrap.sh bookworm "$work/root"
 # How to reach the network, which is the machine's affair and not the repository's.
 settings=()
 for path in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/apt/sources.list \
