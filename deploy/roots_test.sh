@@ -36,7 +36,7 @@ works_here() {
   for older in /release/*.deb; do
     dpkg-deb -R "$older" /tmp/older
     sed -i 's/^Version: .*/Version: 0.0.1/; s/(= [^)]*)/(= 0.0.1)/' /tmp/older/DEBIAN/control
-    dpkg-deb -b /tmp/older "/tmp/$(basename "$older")" > /tmp/log
+    dpkg-deb -Znone -b /tmp/older "/tmp/$(basename "$older")" > /tmp/log
     rm -r /tmp/older
   done
   apt-get install -y -qq /tmp/*.deb > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }

@@ -13,7 +13,7 @@ ROW = re.compile(r"^\| [^|]+ \| ([^|]+) \| [^|]+ \| ([^|]+) \| [^|]+ \| [^|]+ \|
 # `one`, or `one` and `another`, (LICENCE).
 NAMED = re.compile(r"((?:`[a-z0-9.+-]+`(?:\s+and\s+)?)+)\s+\(([^()]+)\)")
 # What SPDX's list of licences calls what the page says.
-SPDX = {"public domain": "blessing", "GPL-3.0 WITH GCC-exception-3.1": "GPL-3.0-only WITH GCC-exception-3.1"}
+SPDX = {"public domain": "blessing", "GPL-3.0 WITH GCC-exception-3.1": "GPL-3.0-or-later WITH GCC-exception-3.1"}
 MAINTAINERS = "Organization: The Burnish maintainers"
 
 
