@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "proto/record.h"
 #include "tuner/search/training_rule.h"
+#include "tuner/study/gain_text.h"
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_refiner.h"
 #include "tuner/study/study_replay.h"
@@ -509,8 +510,8 @@ absl::StatusOr<std::string> StudySession::Finish(StopReason reason) {
     state = StudyState::kFailed;
     detail += WhyNothing();
   }
-  const std::string network = NetworkText(refine_);
-  if (!network.empty()) absl::StrAppend(&detail, "; ", network);
+  const std::string gain = GainText(refine_);
+  if (!gain.empty()) absl::StrAppend(&detail, "; ", gain);
   if (!refine_.error.empty()) {
     absl::StrAppend(
         &detail, refine_.gains_only ? "; gain not measured: " : "; not refined: ", refine_.error);
