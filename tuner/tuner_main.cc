@@ -36,13 +36,15 @@ int main(int argc, char** argv) {
   burnish::FdStream out(STDOUT_FILENO);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const char* no_color = std::getenv("NO_COLOR");
+  const bool takes_color = no_color == nullptr || *no_color == '\0';
   const burnish::CliEnvironment environment{
       .out = &out,
       .err = &std::cerr,
       .err_is_terminal = terminal,
-      .color = terminal && (no_color == nullptr || *no_color == '\0'),
+      .color = terminal && takes_color,
       .columns = [] { return ColumnsOf(STDERR_FILENO, /*otherwise=*/80); },
       .table_columns = ColumnsOf(STDOUT_FILENO, /*otherwise=*/0),
+      .table_color = takes_color && isatty(STDOUT_FILENO) == 1,
       .getenv = [](const char* name) -> const char* { return std::getenv(name); }};
   return burnish::RunCli(burnish::MakeCommands(), std::vector<std::string>(argv + 1, argv + argc),
                          environment);

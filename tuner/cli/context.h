@@ -30,6 +30,7 @@ struct CliEnvironment {
   // Of the terminal at `err`, now: people resize it.
   std::function<int()> columns = [] { return 80; };
   int table_columns = 0;  // Of tables at `out`; 0: no limit, as for a file or another program.
+  bool table_color = false;
   std::function<const char*(const char*)> getenv = {};
   std::string system_config = "/etc/burnish/config.toml";
   const Clock* clock = &Clock::Real();
@@ -57,6 +58,7 @@ class Context {
   bool color() const { return environment_.color; }
   int columns() const { return environment_.columns(); }
   int table_columns() const { return environment_.table_columns; }
+  bool table_color() const { return environment_.table_color; }
   const Clock& clock() const { return *environment_.clock; }
   const Settings& settings() const { return settings_; }
 

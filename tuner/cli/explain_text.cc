@@ -39,6 +39,7 @@ std::string Bar(double share) {
   if (share > 1) return absl::StrCat(Bar(1), ">");
   const int eighths = static_cast<int>(std::lround(share * kBarColumns * 8));
   std::string bar;
+  if (!ShowsUtf8()) return std::string(eighths / 8, '#');
   for (int i = 0; i < eighths / 8; ++i) bar += "█";
   return bar + kEighths[eighths % 8];
 }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -22,7 +24,13 @@ constexpr size_t kNarrowest = 8;
 
 std::string Cut(absl::string_view text, size_t width) {
   if (CharacterCount(text) <= width || width == 0) return std::string(text);
-  return absl::StrCat(FirstCharacters(text, width - 1), "…");
+  return absl::StrCat(FirstCharacters(text, width - 1), ShowsUtf8() ? "…" : "~");
+}
+
+// ECMA-48, SGR: green, red.
+std::string Colored(absl::string_view text, TextTable::Color color) {
+  if (color == TextTable::kPlain || text.empty()) return std::string(text);
+  return absl::StrCat(color == TextTable::kGood ? "\x1b[32m" : "\x1b[31m", text, "\x1b[0m");
 }
 
 // Lines of at most `width` characters, broken at spaces; a word that is longer is broken inside.
@@ -41,6 +49,16 @@ std::vector<std::string> Wrap(absl::string_view text, size_t width) {
 }
 
 }  // namespace
+
+bool ShowsUtf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* locale = std::getenv(name);
+    if (locale == nullptr || *locale == '\0') continue;
+    const std::string name_of_set = absl::AsciiStrToUpper(locale);
+    return absl::StrContains(name_of_set, "UTF-8") || absl::StrContains(name_of_set, "UTF8");
+  }
+  return true;
+}
 
 size_t CharacterCount(absl::string_view text) {
   return std::count_if(text.begin(), text.end(),
@@ -70,6 +88,15 @@ std::string FormatPeriod(absl::Duration period) {
   return absl::StrFormat("%d h %02d min", seconds / 3600, seconds / 60 % 60);
 }
 
+std::string FormatAge(absl::Duration age) {
+  const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(age));
+  constexpr int64_t kMinute = 60, kHour = 3600, kDay = 24 * kHour;
+  if (seconds < kMinute) return absl::StrCat(seconds, " s");
+  if (seconds < kHour) return absl::StrCat(seconds / kMinute, " min");
+  if (seconds < 2 * kDay) return absl::StrCat(seconds / kHour, " h");
+  return absl::StrCat(seconds / kDay, " d");
+}
+
 std::string FormatWallNs(int64_t wall_ns) {
   if (wall_ns == 0) return "-";
   return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixNanos(wall_ns), absl::UTCTimeZone());
@@ -95,6 +122,7 @@ std::string Printable(absl::string_view text) {
 
 void TextTable::AddRow(std::vector<std::string> cells) {
   for (std::string& cell : cells) cell = Printable(cell);
+  colors_.emplace_back(cells.size(), kPlain);
   rows_.push_back(std::move(cells));
 }
 
@@ -122,8 +150,8 @@ std::vector<size_t> TextTable::Widths(size_t columns) const {
   return widths;
 }
 
-void TextTable::AddLines(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
-                         std::string& text) const {
+void TextTable::AddLines(const std::vector<std::string>& cells, const std::vector<Color>& colors,
+                         const std::vector<size_t>& widths, std::string& text) const {
   std::vector<std::vector<std::string>> parts;
   size_t lines = 1;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -136,21 +164,31 @@ void TextTable::AddLines(const std::vector<std::string>& cells, const std::vecto
     for (size_t i = 0; i < cells.size(); ++i) {
       const std::string part = n < parts[i].size() ? parts[i][n] : "";
       const std::string padding(widths[i] - std::min(widths[i], CharacterCount(part)), ' ');
-      absl::StrAppend(&line, i == 0 ? "" : "  ", columns_[i].align == kRight ? padding : "", part,
-                      columns_[i].align == kLeft ? padding : "");
+      absl::StrAppend(&line, i == 0 ? "" : "  ", columns_[i].align == kRight ? padding : "",
+                      Colored(part, colors[i]), columns_[i].align == kLeft ? padding : "");
     }
     absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
   }
 }
 
-std::string TextTable::ToText(int columns) const {
+std::string TextTable::ToText(int columns, bool color) const {
   const std::vector<size_t> widths = Widths(static_cast<size_t>(std::max(columns, 0)));
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
   std::string text;
-  AddLines(titles, widths, text);
-  for (const std::vector<std::string>& row : rows_) AddLines(row, widths, text);
+  const std::vector<Color> plain(columns_.size(), kPlain);
+  AddLines(titles, plain, widths, text);
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    AddLines(rows_[i], color ? colors_[i] : plain, widths, text);
+  }
   return text;
+}
+
+TextTable::Color ColorOfGain(double gain) {
+  // Within what two measurements of one thing differ by it is neither.
+  constexpr double kNothing = 0.01;
+  if (gain > 1 + kNothing) return TextTable::kGood;
+  return gain < 1 - kNothing ? TextTable::kBad : TextTable::kPlain;
 }
 
 }  // namespace burnish

@@ -17,6 +17,8 @@ namespace burnish {
 std::string FormatNs(double ns);
 // "45 s", "3 min 20 s", "2 h 05 min"
 std::string FormatPeriod(absl::Duration period);
+// How long ago, in one unit: "45 s", "3 min", "20 h", "12 d".
+std::string FormatAge(absl::Duration age);
 // "2026-01-31 12:00:00" UTC; "-" for 0.
 std::string FormatWallNs(int64_t wall_ns);
 // The first 12 hexadecimal digits of raw bytes, as people name a hash.
@@ -26,6 +28,10 @@ std::string HexString(absl::string_view raw);
 // The text with control characters but line ends as "\\x1b": names come from models and networks
 // that nobody vouches for, and must not reach a terminal as commands.
 std::string Printable(absl::string_view text);
+
+// False: the locale that is set (LC_ALL, LC_CTYPE, LANG) has no UTF-8, so that tables and bars keep
+// to ASCII. Where none is set, as in a container, a terminal is taken to show it.
+bool ShowsUtf8();
 
 // The length of UTF-8, and its first `count` characters.
 size_t CharacterCount(absl::string_view text);
@@ -37,6 +43,7 @@ absl::string_view FirstCharacters(absl::string_view text, size_t count);
 class TextTable {
  public:
   enum Align { kLeft, kRight };
+  enum Color { kPlain, kGood, kBad };
   struct Column {
     std::string title;
     Align align = kLeft;
@@ -46,17 +53,24 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void AddRow(std::vector<std::string> cells);
-  // `columns`: of the terminal; 0: as wide as it gets, as for a file or another program.
-  std::string ToText(int columns = 0) const;
+  // Of a cell of the last row.
+  void SetColor(size_t column, Color color) { colors_.back().at(column) = color; }
+  // `columns`: of the terminal; 0: as wide as it gets, as for a file or another program. `color`:
+  // whether that shows colours.
+  std::string ToText(int columns = 0, bool color = false) const;
 
  private:
   std::vector<size_t> Widths(size_t columns) const;
-  void AddLines(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
-                std::string& text) const;
+  void AddLines(const std::vector<std::string>& cells, const std::vector<Color>& colors,
+                const std::vector<size_t>& widths, std::string& text) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<Color>> colors_;  // By row.
 };
+
+// Of a ratio of times before and after.
+TextTable::Color ColorOfGain(double gain);
 
 }  // namespace burnish
 

@@ -1,5 +1,7 @@
 #include "tuner/cli/format.h"
 
+#include <cstdlib>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -45,6 +47,39 @@ TEST(FormatTest, TablesFitTheTerminal) {
               ::testing::HasSubstr("größer-als-alles-andere  1234567  turn it off"));
   // Numbers are never cut.
   EXPECT_THAT(table.ToText(5), ::testing::HasSubstr("1234567"));
+}
+
+TEST(FormatTest, ALocaleWithoutUtf8GetsAscii) {
+  TextTable table({{"task"}, {"n", TextTable::kRight}});
+  table.AddRow({"longer-than-there-is-room", "1"});
+  setenv("LC_ALL", "C", /*overwrite=*/1);
+  EXPECT_FALSE(ShowsUtf8());
+  EXPECT_EQ(table.ToText(14), "task         n\nlonger-tha~  1\n");
+  setenv("LC_ALL", "", /*overwrite=*/1);
+  setenv("LC_CTYPE", "de_DE.utf8", /*overwrite=*/1);
+  EXPECT_TRUE(ShowsUtf8());
+  EXPECT_EQ(table.ToText(14), "task         n\nlonger-tha…  1\n");
+  unsetenv("LC_CTYPE");
+}
+
+TEST(FormatTest, AgesHaveOneUnit) {
+  EXPECT_EQ(FormatAge(absl::Seconds(-3)), "0 s");
+  EXPECT_EQ(FormatAge(absl::Seconds(59)), "59 s");
+  EXPECT_EQ(FormatAge(absl::Seconds(3599)), "59 min");
+  EXPECT_EQ(FormatAge(absl::Hours(47)), "47 h");
+  EXPECT_EQ(FormatAge(absl::Hours(48)), "2 d");
+}
+
+TEST(FormatTest, ColorsTakeNoRoomAndAreOnlyWhereTheyAreAskedFor) {
+  TextTable table({{"state"}, {"gain", TextTable::kRight}, {""}});
+  table.AddRow({"failed", "2.00x", "x"});
+  table.SetColor(0, TextTable::kBad);
+  table.SetColor(1, ColorOfGain(2));
+  EXPECT_EQ(table.ToText(), "state    gain\nfailed  2.00x  x\n");
+  EXPECT_EQ(table.ToText(0, /*color=*/true),
+            "state    gain\n\x1b[31mfailed\x1b[0m  \x1b[32m2.00x\x1b[0m  x\n");
+  EXPECT_EQ(ColorOfGain(1.005), TextTable::kPlain);
+  EXPECT_EQ(ColorOfGain(0.9), TextTable::kBad);
 }
 
 TEST(FormatTest, IdsAreNeverCut) {

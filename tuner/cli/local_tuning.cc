@@ -19,6 +19,7 @@
 #include "tuner/cli/build_view.h"
 #include "tuner/cli/progress_view.h"
 #include "tuner/cli/study_id.h"
+#include "tuner/study/gain_text.h"
 
 namespace burnish {
 namespace {
@@ -173,10 +174,12 @@ void PrintResult(Context& context, const std::vector<int64_t>& flop_counts, cons
   if (context.json()) {
     context.out() << ResultJson(flop_counts, id, result).dump() << "\n" << std::flush;
   } else {
-    context.out() << ResultTable(result.progress, flop_counts, context.table_columns())
+    context.out() << ResultTable(result.progress, flop_counts, context.table_columns(),
+                                 context.table_color())
                   << std::flush;
     for (const std::string& line :
-         {RefineText(result.progress.refine), NetworkText(result.progress.refine),
+         {NoGainText(result.progress), RefineText(result.progress.refine),
+          NetworkText(result.progress.refine), NothingMoreText(result.reason, result.progress),
           TimesText(result.progress.times)}) {
       if (!line.empty()) context.Note(line);
     }

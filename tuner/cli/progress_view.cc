@@ -131,6 +131,17 @@ std::vector<std::string> ProgressTasks(const StudyProgress& progress,
   return lines;
 }
 
+std::string NoGainText(const StudyProgress& progress) {
+  const std::vector<double>& gains = progress.refine.task_gains;
+  const bool is_known =
+      gains.size() == progress.tasks.size() &&
+      std::all_of(gains.begin(), gains.end(), [](double gain) { return gain > 0; });
+  if (is_known || !progress.refine.error.empty()) return "";
+  return "gain -: not measured in turn with the default schedule, which fails or was not wanted, "
+         "or "
+         "the study had no time for it";
+}
+
 std::string RefineText(const RefineProgress& refine) {
   if (!refine.error.empty()) {
     return absl::StrCat(
@@ -157,7 +168,7 @@ std::string TimesText(const StudyTimes& times) {
 }
 
 std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts,
-                        int columns) {
+                        int columns, bool color) {
   TextTable table({{"task"},
                    {"weight", TextTable::kRight},
                    {"default", TextTable::kRight},
@@ -166,6 +177,7 @@ std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t
                    {"GFLOP/s", TextTable::kRight},
                    {"trials", TextTable::kRight},
                    {"from"}});
+  constexpr size_t kGainColumn = 4;
   double default_sum = 0, best_sum = 0;
   bool complete = true;
   for (size_t i = 0; i < progress.tasks.size(); ++i) {
@@ -178,14 +190,18 @@ std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t
          Latency(task.best.latency_ns), Gain(progress.refine, i),
          Gflops(flop_counts[i], task.best.latency_ns), absl::StrCat(task.trial_count),
          absl::StrCat(OriginName(task.best.origin), task.best.refined ? ", refined" : "")});
+    if (i < progress.refine.task_gains.size() && progress.refine.task_gains[i] > 0) {
+      table.SetColor(kGainColumn, ColorOfGain(progress.refine.task_gains[i]));
+    }
   }
   if (complete) {
     const double ratio = progress.refine.network_ratio;
     table.AddRow({"sum", "", FormatNs(default_sum), FormatNs(best_sum),
                   ratio > 0 ? absl::StrFormat("%.2fx", 1 / ratio) : "-", "",
                   absl::StrCat(progress.trial_count), ""});
+    if (ratio > 0) table.SetColor(kGainColumn, ColorOfGain(1 / ratio));
   }
-  return table.ToText(columns);
+  return table.ToText(columns, color);
 }
 
 void ProgressView::Update(const StudyProgress& progress) {

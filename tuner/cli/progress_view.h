@@ -24,13 +24,15 @@ std::string ProgressText(const StudyProgress& progress, double trials_per_second
 std::vector<std::string> ProgressTasks(const StudyProgress& progress,
                                        const std::vector<int64_t>& flop_counts, size_t limit,
                                        int columns);
+// What "-" in the column of gains means; empty: there is none, or RefineText says why.
+std::string NoGainText(const StudyProgress& progress);
 // What `refine` came to, in a line; empty: it did not begin.
 std::string RefineText(const RefineProgress& refine);
 // Where the time of the run went, in two lines: the study's own, and its workers'.
 std::string TimesText(const StudyTimes& times);
 // Every task, before and after, and their sum.
 std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts,
-                        int columns = 0);  // See TextTable::ToText.
+                        int columns = 0, bool color = false);  // See TextTable::ToText.
 
 class ProgressView {
  public:
