@@ -48,9 +48,9 @@ std::vector<std::string> OptionNames(const CompletionCommand& command) {
 
 }  // namespace
 
-std::vector<std::string> Complete(const std::vector<CompletionCommand>& commands,
-                                  const std::vector<std::string>& words,
-                                  const std::function<std::vector<std::string>()>& study_ids) {
+std::vector<std::string> Complete(
+    const std::vector<CompletionCommand>& commands, const std::vector<std::string>& words,
+    const std::function<std::vector<std::string>(const CompletionArgument& argument)>& ids) {
   const Line line = Joined(words);
   std::string typed = line.words.back();
   std::string before;  // Of each candidate: what the shell counts to the word.
@@ -62,7 +62,7 @@ std::vector<std::string> Complete(const std::vector<CompletionCommand>& commands
     return found;
   };
   const auto values = [&](const CompletionArgument& argument) {
-    return matching(argument.is_study ? study_ids() : argument.values);
+    return matching(argument.is_study || argument.is_worker ? ids(argument) : argument.values);
   };
   if (line.words.size() == 1) {
     std::vector<std::string> names;

@@ -19,6 +19,7 @@ struct CompletionArgument {
   std::string name;                      // "--task"; empty: of an argument without a name.
   bool takes_value = true;               // Else a flag.
   bool is_study = false;                 // Its value is a study's id.
+  bool is_worker = false;                // Or a worker's.
   std::vector<std::string> values = {};  // That are known; others may be allowed, such as files.
 };
 
@@ -29,10 +30,10 @@ struct CompletionCommand {
 };
 
 // What the last of `words` may become; empty where a shell offers files, or there is nothing.
-// `study_ids` is called only where an id is due.
-std::vector<std::string> Complete(const std::vector<CompletionCommand>& commands,
-                                  const std::vector<std::string>& words,
-                                  const std::function<std::vector<std::string>()>& study_ids);
+// `ids`, those of an argument, is called only where one is due.
+std::vector<std::string> Complete(
+    const std::vector<CompletionCommand>& commands, const std::vector<std::string>& words,
+    const std::function<std::vector<std::string>(const CompletionArgument& argument)>& ids);
 
 // The values of options that `words` give, by name without dashes: {"db": "studies.db"}.
 std::map<std::string, std::string> GivenValues(const std::vector<std::string>& words);

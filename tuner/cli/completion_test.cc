@@ -22,22 +22,25 @@ std::vector<CompletionCommand> Commands() {
            .positionals = {}},
           {.name = "status",
            .options = {{.name = "--db"}, {.name = "--json", .takes_value = false}},
-           .positionals = {{.name = "", .is_study = true}}}};
+           .positionals = {{.name = "", .is_study = true}}},
+          {.name = "drain", .options = {}, .positionals = {{.name = "", .is_worker = true}}}};
 }
 
 // As of a shell; study ids that nobody needs are not asked for.
 std::vector<std::string> Offered(const std::vector<std::string>& words, bool asks = false) {
   bool asked = false;
-  const std::vector<std::string> found = Complete(Commands(), words, [&] {
-    asked = true;
-    return std::vector<std::string>{"s1", "s2", "x"};
-  });
+  const std::vector<std::string> found =
+      Complete(Commands(), words, [&](const CompletionArgument& argument) {
+        asked = true;
+        if (argument.is_worker) return std::vector<std::string>{"w1"};
+        return std::vector<std::string>{"s1", "s2", "x"};
+      });
   EXPECT_EQ(asked, asks);
   return found;
 }
 
 TEST(CompletionTest, NamesOfCommandsAndOptions) {
-  EXPECT_THAT(Offered({}), ElementsAre("submit", "status", "--help", "--version"));
+  EXPECT_THAT(Offered({}), ElementsAre("submit", "status", "drain", "--help", "--version"));
   EXPECT_THAT(Offered({"s"}), ElementsAre("submit", "status"));
   EXPECT_THAT(Offered({"submit", "--"}), ElementsAre("--task", "--json", "--out"));
   EXPECT_THAT(Offered({"submit", ""}), ElementsAre("--task", "--json", "--out"));
@@ -65,6 +68,11 @@ TEST(CompletionTest, StudiesWhereOneIsDue) {
   EXPECT_THAT(Offered({"status", "--db", "a.db", ""}, /*asks=*/true), ElementsAre("s1", "s2", "x"));
   EXPECT_THAT(Offered({"status", "s1", "-"}), ElementsAre("--db", "--json"));
   EXPECT_THAT(Offered({"status", "--db", "s"}), IsEmpty());
+}
+
+TEST(CompletionTest, WorkersWhereOneIsDue) {
+  EXPECT_THAT(Offered({"drain", "w"}, /*asks=*/true), ElementsAre("w1"));
+  EXPECT_THAT(Offered({"drain", "s"}, /*asks=*/true), IsEmpty());
 }
 
 TEST(CompletionTest, SettingsOfTheLine) {

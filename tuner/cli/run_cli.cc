@@ -121,8 +121,9 @@ class CliOptions : public CommandOptions {
   void Positional(const std::string& value_name, std::string* value, bool required,
                   const std::string& help) override {
     app_->add_option(value_name, *value, help)->type_name("")->required(required);
-    completion_.positionals.push_back(
-        {.name = value_name, .is_study = absl::StrContains(value_name, "STUDY")});
+    completion_.positionals.push_back({.name = value_name,
+                                       .is_study = absl::StrContains(value_name, "STUDY"),
+                                       .is_worker = absl::StrContains(value_name, "WORKER")});
   }
   void Suggest(const std::string& name, const std::vector<std::string>& values) override {
     for (auto* arguments : {&completion_.options, &completion_.positionals}) {
