@@ -285,7 +285,7 @@ class Cases:
         with self.programs.daemon(self.programs.tracker, "--listen", address, log=logs["tracker"]):
             with self.worker_of(address, name, log=logs["worker"]), self.programs.daemon(
                     self.programs.tuner, "serve", "--listen", self.new_socket(), "--db",
-                    self.path("logged.db"), *farm, "--log-level", "info", log=logs["tuner"]) as daemon:
+                    self.path("logged.db"), *farm, log=logs["tuner"]) as daemon:
                 server = ("--server", daemon.address)
                 study = self.tuner("submit", "--task", TASK, "--trials", "4", *server).study()
                 wrong = self.whole(study, 4, *server)

@@ -50,6 +50,10 @@ class ServeCommand : public Command {
     RETURN_IF_ERROR(WithError(
         door.status(), code, "--listen",
         code == ErrorCode::kUsage ? "" : "or --listen unix:PATH in a folder of this user"));
+    // A daemon's log is its day; other commands speak on stderr themselves.
+    if (context.settings().Find("log_level").origin == "default") {
+      SetUpLogging({.level = LogLevel::kInfo, .color = context.color(), .program = "tuner"});
+    }
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kMake));
     // A process of its own per study: it needs a database that others can open, too.
