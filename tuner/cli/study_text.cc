@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -136,6 +137,114 @@ Json StudyJson(const StudyView& view) {
       {"calibration",
        view.spec.calibration.has_value() ? CalibrationJson(*view.spec.calibration) : Json(nullptr)},
       {"tasks", tasks}};
+}
+
+namespace {
+
+// Two columns without titles.
+std::string FactsText(const std::vector<std::pair<std::string, std::string>>& facts, int columns) {
+  TextTable table({{""}, {"", TextTable::kLeft, /*wraps=*/true}});
+  for (const auto& [name, value] : facts) table.AddRow({name, value});
+  const std::string text = table.ToText(columns);
+  return text.substr(text.find('\n') + 1);
+}
+
+std::string Age(absl::Time now, int64_t wall_ns) {
+  return absl::StrCat(FormatWallNs(wall_ns), " UTC, ",
+                      FormatAge(now - absl::FromUnixNanos(wall_ns)), " ago");
+}
+
+}  // namespace
+
+std::string StudyRunText(const StudyView& view, absl::Time now, int columns) {
+  const StudySummary& summary = view.summary;
+  const StudyLease& lease = summary.lease;
+  const std::string owner =
+      lease.owner.empty()
+          ? "nobody"
+          : absl::StrCat(lease.owner, ", until ", FormatWallNs(lease.expires_ns), " UTC");
+  return FactsText({{"run by", owner},
+                    {"created", Age(now, summary.study.created_ns)},
+                    {"changed", Age(now, summary.study.updated_ns)},
+                    {"open jobs", absl::StrCat(summary.open_job_count)},
+                    {"log", absl::StrCat(summary.log_length, " entries")},
+                    {"crashes", absl::StrCat(summary.crash_count, " since it was last resumed")}},
+                   columns);
+}
+
+std::string SpecificationText(const StudySpec& spec, int columns) {
+  const auto is = [](bool yes) { return yes ? "yes" : "no"; };
+  std::vector<std::pair<std::string, std::string>> facts;
+  if (!spec.task.empty()) facts.emplace_back("task", spec.task);
+  if (!spec.model_path.empty()) {
+    facts.emplace_back("model", spec.model_path);
+    facts.emplace_back("its hash", ShortHash(spec.model_sha256));
+  }
+  for (const auto& [input, shape] : spec.shapes) {
+    facts.emplace_back("shape", absl::StrCat(input, "=", shape));
+  }
+  const bool until_gain = spec.trials_max == StudySpec::kTrialsUntilGain;
+  facts.emplace_back(
+      "trials", until_gain ? absl::StrFormat("until %g %% are left to gain", 100 * spec.gain_min)
+                           : absl::StrCat("at most ", spec.trials_max));
+  if (spec.time_max_ns > 0) {
+    facts.emplace_back("time", FormatPeriod(absl::Nanoseconds(spec.time_max_ns)));
+  }
+  if (spec.early_stopping_trials > 0) {
+    facts.emplace_back("ends a task",
+                       absl::StrCat("after ", spec.early_stopping_trials, " trials without gain"));
+  }
+  facts.emplace_back("scheduler", spec.scheduler);
+  facts.emplace_back("strategy", spec.strategy);
+  facts.emplace_back("between tasks", spec.task_scheduler);
+  facts.emplace_back("cost model", spec.cost_model);
+  facts.emplace_back("seed", absl::StrCat(spec.seed));
+  facts.emplace_back("accuracy", spec.strict ? "strict" : absl::StrFormat("%.0e", spec.error_max));
+  facts.emplace_back("precision", spec.precision);
+  facts.emplace_back("opt level", absl::StrCat(spec.opt_level));
+  facts.emplace_back("priority", absl::StrCat(spec.priority));
+  facts.emplace_back("refines", is(!spec.no_refine));
+  facts.emplace_back("defaults", is(!spec.no_default));
+  facts.emplace_back("deterministic", is(spec.deterministic));
+  facts.emplace_back("of a daemon", is(spec.served));
+  if (!spec.out_path.empty()) facts.emplace_back("bundle", spec.out_path);
+  return FactsText(facts, columns);
+}
+
+Json StudyRunJson(const StudyView& view) {
+  const StudyLease& lease = view.summary.lease;
+  const bool is_owned = !lease.owner.empty();
+  return {{"owner", is_owned ? Json(lease.owner) : Json(nullptr)},
+          {"owned_until_ns", is_owned ? Json(lease.expires_ns) : Json(nullptr)},
+          {"log_entries", view.summary.log_length},
+          {"crashes", view.summary.crash_count}};
+}
+
+Json SpecificationJson(const StudySpec& spec) {
+  const auto text = [](const std::string& value) {
+    return value.empty() ? Json(nullptr) : Json(value);
+  };
+  return {{"task", text(spec.task)},
+          {"model", text(spec.model_path)},
+          {"model_sha256", text(HexString(spec.model_sha256))},
+          {"input_shapes", spec.shapes},
+          {"batch", spec.batch},
+          {"time_max_s", spec.time_max_ns > 0 ? Json(static_cast<double>(spec.time_max_ns) * 1e-9)
+                                              : Json(nullptr)},
+          {"gain_min", spec.gain_min},
+          {"early_stopping_trials", spec.early_stopping_trials},
+          {"scheduler", spec.scheduler},
+          {"strategy", spec.strategy},
+          {"task_scheduler", spec.task_scheduler},
+          {"cost_model", spec.cost_model},
+          {"seed", spec.seed},
+          {"opt_level", spec.opt_level},
+          {"priority", spec.priority},
+          {"refines", !spec.no_refine},
+          {"defaults", !spec.no_default},
+          {"deterministic", spec.deterministic},
+          {"served", spec.served},
+          {"out", text(spec.out_path)}};
 }
 
 }  // namespace burnish

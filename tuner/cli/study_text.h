@@ -5,6 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "absl/time/time.h"
+#include "proto/study.h"
 #include "tuner/app/study_view.h"
 
 namespace burnish {
@@ -14,6 +16,13 @@ std::string TrialsText(const StudyView& view);
 std::string StudyText(const StudyView& view, int columns = 0);  // See TextTable::ToText.
 // With "schema": one object.
 nlohmann::ordered_json StudyJson(const StudyView& view);
+
+// Who runs it, and since when it is there: a line a fact.
+std::string StudyRunText(const StudyView& view, absl::Time now, int columns = 0);
+nlohmann::ordered_json StudyRunJson(const StudyView& view);
+// What was asked for, likewise.
+std::string SpecificationText(const StudySpec& spec, int columns = 0);
+nlohmann::ordered_json SpecificationJson(const StudySpec& spec);
 
 }  // namespace burnish
 

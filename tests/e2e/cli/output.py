@@ -3,13 +3,16 @@
 usage: output.py TUNER [CASE...]
 """
 
+import contextlib
 import fcntl
 import json
 import os
 import pty
 import re
+import shutil
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -79,6 +82,8 @@ class Cases:
                         ("explain", self.trial, *self.database, "--json")],
             "list": [("list", *self.database), ("list", *self.database, "--json")],
             "status": [("status", *self.database), ("status", *self.database, "--json")],
+            "describe": [("describe", self.study, *self.database),
+                         ("describe", self.study, *self.database, "--json")],
             "failures": [("failures", self.study, *self.database),
                          ("failures", self.study, *self.database, "--json")],
             "watch": [("watch", self.study, *self.database),
@@ -162,6 +167,7 @@ class Cases:
                               (("list", "--js"), ["--json"]), (("help", "wo"), ["workers"]),
                               (("completion", "z"), ["zsh"]), (("list", "--log-level", "w"), ["warning"]),
                               (("status", *self.database, ""), [self.study]),
+                              (("describe", *self.database, self.study[:4]), [self.study]),
                               (("compile", *self.database, "--study", ""), [self.study]),
                               (("status", self.study[:2]), []), (("nothing", ""), []),
                               (("status", "--db", self.path("no.db"), ""), [])):
@@ -200,7 +206,8 @@ class Cases:
         wrong = []
         for arguments in (("query", *self.database), ("list", *self.database), ("doctor",),
                           ("explain", self.trial, *self.database),
-                          ("status", *self.database),
+                          ("status", *self.database), ("describe", self.study, *self.database),
+                          ("failures", self.study, *self.database),
                           ("compile", *TASK, *self.database, "--out", self.path("made.bundle"),
                            "--verbose"),
                           ("bench", self.bundle, "--seconds", "0.05", "--profile")):
@@ -211,6 +218,77 @@ class Cases:
         whole = self.tuner("query", *self.database).out
         if "…" in whole or "cpu:arch=" not in whole:
             wrong.append(f"cut in a pipe: {whole}")
+        return wrong
+
+    def case_list_says_how_studies_stand(self):
+        listed = self.tuner("list", *self.database).out.splitlines()
+        titles = listed[0].split()
+        wrong = [] if titles == ["study", "of", "state", "trials", "best", "gain", "age",
+                                 "owner"] else [listed[0]]
+        study = json.loads(self.tuner("list", *self.database, "--json").out)["studies"][0]
+        if study["trials"] != 2 or study["owner"] is not None or not study["best_ms"] > 0:
+            wrong.append(str(study))
+        shown = re.search(rf"^{self.study}  .* done +2 +\S+ [num]?s +(\S+) +\d+ (?:s|min|h)  -",
+                          listed[1])
+        gain = "-" if study["gain"] is None else f"{study['gain']:.2f}x"
+        return wrong if shown and shown.group(1) == gain else wrong + listed + [gain]
+
+    def on_terminal(self, columns, *arguments, **environment):
+        """What a terminal of so many columns gets."""
+        terminal, ours = pty.openpty()
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        outcome = self.tuner(*arguments, stdout=ours, environment=environment)
+        os.close(ours)
+        text = b""
+        try:
+            while chunk := os.read(terminal, 1 << 16):
+                text += chunk
+        except OSError:  # EIO: nobody has the other end any more.
+            pass
+        os.close(terminal)
+        return text.decode(), outcome.complaints(0, "")
+
+    def case_color_is_for_terminals_that_want_it(self):
+        shutil.copy(self.path("good.db"), self.path("failed.db"))
+        wrong = []
+        with contextlib.closing(sqlite3.connect(self.path("failed.db"))) as database:
+            database.execute("UPDATE study SET state=5, detail='network: 20.0 % faster than with default schedules'")
+            database.commit()
+        line = ("list", "--db", self.path("failed.db"))
+        colored, complaints = self.on_terminal(120, *line)
+        wrong += complaints
+        for text in ("\x1b[31mfailed\x1b[0m", "\x1b[32m1.25x\x1b[0m"):
+            if text not in colored:
+                wrong.append(f"{text!r} is not in {colored!r}")
+        for plain in (self.on_terminal(120, *line, NO_COLOR="1")[0], self.tuner(*line).out):
+            if "\x1b" in plain or "1.25x" not in plain:
+                wrong.append(repr(plain))
+        return wrong
+
+    def case_narrow_terminal_and_ascii_locale(self):
+        wrong = []
+        for line in (("list", *self.database), ("describe", self.study, *self.database),
+                     ("compile", *TASK, *self.database, "--out", self.path("made.bundle"), "--verbose"),
+                     ("explain", self.trial, *self.database)):
+            text, complaints = self.on_terminal(20, *line, LC_ALL="C", NO_COLOR="1")
+            wrong += complaints
+            if not text.isascii():
+                wrong.append(f"{line}: not ASCII: {text}")
+            if line[0] in ("list", "describe") and self.study not in text:
+                wrong.append(f"{line}: the id is cut: {text}")
+        return wrong
+
+    def case_description_is_whole_or_says_what_is_missing(self):
+        text = self.tuner("describe", self.study[:-1], *self.database).out
+        wrong = [f"no section {title}" for title in ("Study", "Run", "Specification", "Failures")
+                 if f"{title}\n" not in text]
+        told = json.loads(self.tuner("describe", self.study, *self.database, "--json").out)
+        if told["kind"] != "study" or told["specification"]["task"] != TASK[1] or told["groups"] != []:
+            wrong.append(str(told))
+        wrong += self.tuner("describe", "nobody", *self.database).complaints(66, "B0601", "--tracker")
+        wrong += self.tuner("describe", "", *self.database).complaints(64, "B0101")
+        wrong += self.tuner("describe", "nobody", *self.database, "--tracker",
+                            f"unix:{self.path('nobody')}").complaints(69, "B0701")
         return wrong
 
     def case_explanation_has_the_code_and_names_a_step(self):
@@ -248,14 +326,11 @@ class Cases:
         return wrong if ", by the cost model\nnext: " in fresh and "tunes 1 task" in fresh else wrong + [fresh]
 
     def case_terminal_says_how_wide_tables_are(self):
-        terminal, ours = pty.openpty()
-        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 90, 0, 0))
-        outcome = self.tuner("query", *self.database, stdout=ours)
-        os.close(ours)
-        lines = os.read(terminal, 1 << 16).decode().splitlines()
-        os.close(terminal)
-        wrong = outcome.complaints(0, "")
-        return wrong if max(len(line) for line in lines) <= 90 else wrong + lines
+        wrong = []
+        for command in ("query", "list"):
+            text, complaints = self.on_terminal(90, command, *self.database, NO_COLOR="1")
+            wrong += complaints + [line for line in text.splitlines() if len(line) > 90]
+        return wrong
 
     def case_version_as_json_has_all_parts(self):
         told = json.loads(self.tuner("--version", "--json").out)

@@ -22,7 +22,9 @@ TASK = "matmul:m=192,n=192,k=192"  # Of many schedules: a study ends by its budg
 # Shapes of values whose content is data or chance, by key.
 GIVEN_SHAPES = {
     # Objects whose keys are data.
-    "failures": "{}", "layer_types": "{}",
+    "failures": "{}", "layer_types": "{}", "input_shapes": "{}",
+    # A slot has one, or none by now.
+    "job": "null|text",
     # Null where no trial was better than the default alone, which is the machine's to say.
     "network_ratio": "null|number",
     # Empty where the times of a study's few records follow no decision, and where the model knows of
@@ -448,9 +450,11 @@ class Cases:
                 deadline = time.monotonic() + LONG_S
                 while not lines["workers"][-1]["workers"] and time.monotonic() < deadline:
                     take("workers", "workers", "--tracker", address)
+                take("describe WORKER", "describe", "json/work", *database, "--tracker", address)
         study = self.studies(*database)[0]["study"]
         take("resume", "resume", study, *database, "--out", bundle)
         take("status", "status", study, *database)
+        take("describe STUDY", "describe", study, *database)
         take("failures", "failures", study, *database)
         take("watch", "watch", study, *database)
         take("list", "list", *database)

@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeExplainCommand());
   commands.push_back(MakeListCommand());
   commands.push_back(MakeStatusCommand());
+  commands.push_back(MakeDescribeCommand());
   commands.push_back(MakeFailuresCommand());
   commands.push_back(MakeWatchCommand());
   commands.push_back(MakeCancelCommand());

@@ -18,6 +18,7 @@ std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeCompileCommand();
 std::unique_ptr<Command> MakeCompletionCommand();
 std::unique_ptr<Command> MakeConfigCommand();
+std::unique_ptr<Command> MakeDescribeCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeExplainCommand();
 std::unique_ptr<Command> MakeFailuresCommand();
