@@ -137,9 +137,8 @@ std::string NoGainText(const StudyProgress& progress) {
       gains.size() == progress.tasks.size() &&
       std::all_of(gains.begin(), gains.end(), [](double gain) { return gain > 0; });
   if (is_known || !progress.refine.error.empty()) return "";
-  return "gain -: not measured in turn with the default schedule, which fails or was not wanted, "
-         "or "
-         "the study had no time for it";
+  return "gain -: not measured in turn with the default schedule: that fails, --no-default or "
+         "--refine off leave it out, or the study had no trial or no time for it";
 }
 
 std::string RefineText(const RefineProgress& refine) {
