@@ -280,6 +280,15 @@ class Cases:
             state = self.status(study, *server)["state"]
         return wrong + ([] if state == "cancelled" else [f"state {state}"])
 
+    def until_logged(self, log, text):
+        """Until the file has the text; its study ends a moment after it was cancelled."""
+        deadline = time.monotonic() + LONG_S
+        while time.monotonic() < deadline:
+            with open(log, encoding="utf-8") as file:
+                if text in file.read():
+                    return
+            time.sleep(0.1)
+
     def case_daemons_log_what_happens_to_workers_and_studies(self):
         address, name = self.new_socket(), "logged\x1b[2J/worker"
         logs = {who: self.path(f"{who}.log") for who in ("tracker", "worker", "tuner")}
@@ -298,7 +307,7 @@ class Cases:
                                   *server).study()
                 self.until(long, lambda s: s["trials"] > 0, *server)
                 wrong += self.tuner("cancel", long, *server).complaints(0, "")
-                self.tuner("watch", long, *server)
+                self.until_logged(logs["tuner"], f"study {long} cancelled: ")
         said = {}
         for who, log in logs.items():
             with open(log, encoding="utf-8") as file:
