@@ -1,5 +1,9 @@
 // Where accesses lie: the address of an element, and the places of a vector's lanes. What code
 // generators do with lanes, and what schedule rules and cost models count on.
+//
+// Asked wherever it is needed, and no mark on the load. Rules ask before a loop has lanes. A layout
+// of an output is held against another. And where loops are written out or cut, one load has other
+// lanes from place to place.
 #ifndef COMPILER_IR_ACCESS_H_
 #define COMPILER_IR_ACCESS_H_
 
