@@ -6,12 +6,12 @@ import atexit
 import os
 import shutil
 import tempfile
-from typing import overload
+from typing import Any, overload
 
 from burnish_runtime import Model, load
 
 from . import _tuner
-from ._model_source import Dims, ModelSource, Shapes, Values, model_flags
+from ._model_source import Dims, ModelSource, Shapes, Values, from_module, model_flags
 
 _folder: tuple[int, str] | None = None
 
@@ -43,7 +43,16 @@ def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = No
 
 
 @overload
-def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes | None = None,
+def compile(model: Any, path: Any, *, shapes: None = None, values: None = None, dims: None = None,
+            target: str | None = None, threads: int | None = None,
+            accuracy: float | str | None = None, opt_level: int | None = None,
+            precision: str | None = None, data: str | os.PathLike[str] | None = None,
+            require_tuned: bool = False, refit: bool = False,
+            database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model: ...
+
+
+@overload
+def compile(model: ModelSource, path: str | os.PathLike[str], *, example: Any = None, shapes: Shapes | None = None,
             values: Values | None = None, dims: Dims | None = None,
             target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
@@ -52,7 +61,7 @@ def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes 
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> str: ...
 
 
-def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
+def compile(model: ModelSource, path: Any = None, *, example: Any = None,
             shapes: Shapes | None = None, values: Values | None = None,
             dims: Dims | None = None, target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
@@ -66,9 +75,12 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     ----------
     model : str, os.PathLike, bytes, object with SerializeToString, Graph, ExportedProgram, or Task
         An ONNX model, a graph, a program of torch.export or its ``.pt2`` file, or a model that
-        Burnish knows by name.
+        Burnish knows by name. A torch.nn.Module comes with `example`.
     path : str or os.PathLike, optional
-        The bundle to write. Without it the model is loaded.
+        The bundle to write. Without it the model is loaded. Anything else in this place is `example`:
+        ``compile(module, image)``.
+    example : tensor or tuple of tensor, optional
+        Inputs of a torch.nn.Module, whose sizes the compiled model has. The module is exported in evaluation mode.
     shapes : mapping of str to sequence of int, optional
         Of inputs whose shape the model leaves open.
     values : mapping of str to number or sequence of numbers, optional
@@ -119,6 +131,10 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         B0804 where `precision` costs more than `accuracy`, B0404, B0405 and B0408 for `data` that
         cannot be used.
     """
+    if path is not None and not isinstance(path, (str, os.PathLike)):
+        path, example = None, path
+    if example is not None:
+        model = from_module(model, example)
     out = bundle_path() if path is None else os.fspath(path)
     _tuner.run("compile", [
         *model_flags(model, shapes, values, dims),

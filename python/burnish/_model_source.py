@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -74,6 +75,12 @@ def from_torch(program: Any) -> Graph:
     return export.graph_of(program)
 
 
+def from_module(module: Any, example: Any) -> Graph:
+    """The graph of a torch.nn.Module for inputs of the example's sizes: a tensor, or a tuple of them."""
+    from ._torch import export  # Imports torch.
+    return export.graph_of_module(module, example)
+
+
 def _text(value: Number) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
@@ -104,6 +111,9 @@ def model_flags(model: ModelSource, shapes: Shapes | None, values: Values | None
     if isinstance(model, (bytes, bytearray, memoryview)):
         return [f"--model={_kept(lambda: [model], '.onnx')}", *flags]
     serialize = getattr(model, "SerializeToString", None)
+    if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
+        raise TypeError(f"{type(model).__name__} is a torch.nn.Module, which comes with an example of its inputs: "
+                        "burnish.compile(module, example)")
     if serialize is None:
         raise TypeError("model is neither a path, nor bytes, nor a burnish.Graph or burnish.Task, nor a "
                         "torch.export.ExportedProgram, nor has it SerializeToString: "

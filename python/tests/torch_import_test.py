@@ -291,6 +291,28 @@ def test_names_and_files():
     assert (y == 6).all() and (image == 2).all()
 
 
+def test_a_module_and_an_example():
+    module = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.ReLU(), nn.Linear(16, 4))
+    module[1].eval()
+    modes = [each.training for each in module.modules()]
+    x = torch.randn(3, 8)
+    want = exported(module, x).module()(x)
+    for each, training in zip(module.modules(), modes):
+        each.training = training
+    for model in (burnish.compile(module, x), burnish.compile(module, (x,)), burnish.compile(module, example=[x])):
+        close(torch.from_numpy(model(x)), want, 1e-5)
+    assert [each.training for each in module.modules()] == modes
+    with tempfile.TemporaryDirectory() as folder:
+        path = burnish.compile(module, os.path.join(folder, "module.bundle"), example=x)
+        close(torch.from_numpy(burnish.load(path)(x)), want, 1e-5)
+    both = Function(lambda a, b: (a @ b, a + 1))
+    product, more = burnish.compile(both, (x, torch.ones(8, 2)))(x, torch.ones(8, 2))
+    close(torch.from_numpy(product), x @ torch.ones(8, 2), 1e-5)
+    close(torch.from_numpy(more), x + 1, 1e-5)
+    raised(lambda: burnish.compile(module), TypeError, "burnish.compile(module, example)")
+    raised(lambda: burnish.compile(b"bytes", x), TypeError, "comes with a torch.nn.Module", "bytes")
+
+
 def test_a_file_for_programs_without_torch():
     from burnish import export
     model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval(), torch.randn(2, 4)

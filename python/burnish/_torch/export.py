@@ -12,6 +12,22 @@ from .archive import refuse
 from .importer import convert, decompositions
 
 
+def graph_of_module(module: torch.nn.Module, example: Any) -> Graph:
+    """The graph of a module in evaluation mode, for inputs of the example's sizes: a tensor, or a tuple of them."""
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"an example comes with a torch.nn.Module, not with a {type(module).__name__}; a bundle's path is text")
+    inputs = tuple(example) if isinstance(example, (tuple, list)) else (example,)
+    modes = {each: each.training for each in module.modules()}
+    module.eval()
+    try:
+        with torch.no_grad():
+            program = torch.export.export(module, inputs)
+    finally:
+        for each, training in modes.items():
+            each.training = training
+    return graph_of(program)
+
+
 def graph_of(program: torch.export.ExportedProgram, name: str = "torch") -> Graph:
     """The graph of an exported program; its inputs and outputs keep their names and order."""
     program = program.run_decompositions(decompositions())
