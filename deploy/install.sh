@@ -45,7 +45,7 @@ program worker/runner/runner runner
 program worker/runner/checker checker
 program worker/calibrate/calibrator calibrator
 program base/burnish-launcher burnish-launcher
-file 755 "$built/tuner/cli/onnxruntime_peer" libexec/burnish/onnxruntime_peer
+file 755 "$built/tuner/cli/engine_peer" libexec/burnish/engine_peer
 # Linked by --config=static they look for libraries in their own folder: those that a system may lack.
 bundled=()
 if readelf -d "$built/tuner/tuner" | grep -qF '[$ORIGIN]'; then

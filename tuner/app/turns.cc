@@ -12,7 +12,7 @@
 namespace burnish {
 namespace {
 
-// Of a turn: caches, and the clock that wide vectors leave. As in onnxruntime_peer.py.
+// Of a turn: caches, and the clock that wide vectors leave. As in engine_peer.py.
 constexpr double kWarmUpShare = 0.2;
 
 // Between the two neighbours where `share` falls between them.

@@ -5,6 +5,7 @@ usage: against.py TUNER [CASE...]
 
 import json
 import os
+import subprocess
 import sys
 import threading
 
@@ -277,6 +278,22 @@ class Cases:
             outcome = self.against(self.onnx, python=python)
             wrong += outcome.complaints(EX_UNAVAILABLE, "B0906", "pip install onnxruntime", "--python")
         return wrong
+
+    def case_other_engines_are_timed_or_say_what_to_install(self):
+        wrong = []
+        for engine, name in (("openvino", "OpenVINO "), ("torch", "PyTorch ")):
+            outcome = self.tuner("bench", self.bundle, "--against", engine, "--model", self.onnx, *SHORT,
+                                 "--python", sys.executable)
+            imported = subprocess.run([sys.executable, "-c", f"import {engine}"], capture_output=True, check=False)
+            if imported.returncode != 0:
+                wrong += outcome.complaints(EX_UNAVAILABLE, "B0906", f"pip install {engine}", "--python")
+            elif engine == "torch":  # Of an ONNX file.
+                wrong += outcome.complaints(EX_DATAERR, "B0301", "torch.export.save")
+            else:
+                wrong += outcome.complaints(0, "") + [
+                    f"no {word!r} in {outcome.out}" for word in (name, "output y: max error") if word not in outcome.out]
+        return wrong + self.tuner("bench", self.bundle, "--against", "tvm", "--model", self.onnx).complaints(
+            EX_USAGE, "B0101", "onnxruntime", "openvino", "torch")
 
     def case_python_may_be_a_setting(self):
         line = ("bench", self.bundle, "--against", "onnxruntime", "--model", self.onnx, *SHORT)

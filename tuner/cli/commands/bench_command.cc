@@ -24,8 +24,8 @@
 #include "tuner/app/value_text.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
+#include "tuner/cli/engine_peer.h"
 #include "tuner/cli/format.h"
-#include "tuner/cli/onnxruntime_peer.h"
 #include "tuner/cli/profile_html.h"
 #include "tuner/cli/run_flags.h"
 #include "tuner/cli/tensor_files.h"
@@ -186,8 +186,10 @@ class BenchCommand : public Command {
                    "an input's values; of --against, also one that the bundle has fixed");
     AddSizeFlag(options, &sizes_);
     options.Group("In turn with another");
-    options.Choice("--against", &against_, {"onnxruntime"}, "time it in turn with");
-    options.Value("--model", "FILE", &model_, "of --against: the ONNX file of the bundle");
+    options.Choice("--against", &against_, {"onnxruntime", "openvino", "torch"},
+                   "time it in turn with");
+    options.Value("--model", "FILE", &model_,
+                  "of --against: what the bundle was made of: an ONNX file, of torch a .pt2");
     options.Value("--rounds", "N", &rounds_, 1, 1000, "of --against: turns of each");
     options.Setting("python");
     options.Group("Output");
@@ -318,15 +320,16 @@ class BenchCommand : public Command {
                        errno == ENOENT ? ErrorCode::kNoInputFile : ErrorCode::kInputPermission,
                        model_);
     }
-    ASSIGN_OR_RETURN(const std::unique_ptr<OnnxRuntimePeer> peer,
-                     OnnxRuntimePeer::Start({.python = context.settings().Get("python"),
-                                             .model = model_,
-                                             .threads = session.pool()->thread_count(),
-                                             .fixed = values.others},
-                                            session.manifest(), std::move(inputs)));
+    ASSIGN_OR_RETURN(const std::unique_ptr<EnginePeer> peer,
+                     EnginePeer::Start({.engine = against_,
+                                        .python = context.settings().Get("python"),
+                                        .model = model_,
+                                        .threads = session.pool()->thread_count(),
+                                        .fixed = values.others},
+                                       session.manifest(), std::move(inputs)));
     ASSIGN_OR_RETURN(const TurnsReport report,
                      ReportTurns(session, file_,
-                                 {.name = absl::StrCat("ONNX Runtime ", peer->version()),
+                                 {.name = absl::StrCat(peer->name(), " ", peer->version()),
                                   .turn = [&](absl::Duration d) { return peer->Turn(d); },
                                   .outputs = peer->outputs()},
                                  seconds_, static_cast<int>(rounds_)));

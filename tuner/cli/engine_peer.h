@@ -1,6 +1,6 @@
-// ONNX Runtime with a model, in a Python process of the user's that takes turns with this one.
-#ifndef TUNER_CLI_ONNXRUNTIME_PEER_H_
-#define TUNER_CLI_ONNXRUNTIME_PEER_H_
+// Another engine with a model, in a Python process of the user's that takes turns with this one.
+#ifndef TUNER_CLI_ENGINE_PEER_H_
+#define TUNER_CLI_ENGINE_PEER_H_
 
 #include <map>
 #include <memory>
@@ -15,9 +15,10 @@
 
 namespace burnish {
 
-struct OnnxRuntimeOptions {
+struct EngineOptions {
+  std::string engine;  // "onnxruntime", "openvino" or "torch".
   std::string python;  // A path, or a name that is looked up in PATH.
-  std::string model;   // An ONNX file.
+  std::string model;   // An ONNX file; of torch a file of torch.export, whose code that runs.
   int threads = 1;
   // Inputs that the bundle has fixed: a number or a list 1,2,3 by name.
   std::map<std::string, std::string> fixed = {};
@@ -25,14 +26,15 @@ struct OnnxRuntimeOptions {
 
 // On the CPUs of this process. Outside of its turns the process is stopped, so that its threads,
 // which spin while they wait, take nothing from whoever is timed meanwhile.
-class OnnxRuntimePeer {
+class EnginePeer {
  public:
   // `inputs` as in the manifest, whose names the model must have. Runs once. Errors: B0906, with
-  // what to install, where that Python has no ONNX Runtime; B0301 and B0404 for its model.
-  static absl::StatusOr<std::unique_ptr<OnnxRuntimePeer>> Start(const OnnxRuntimeOptions& options,
-                                                                const BundleManifest& manifest,
-                                                                std::vector<NpyArray> inputs);
+  // what to install, where that Python has no such engine; B0301 and B0404 for its model.
+  static absl::StatusOr<std::unique_ptr<EnginePeer>> Start(const EngineOptions& options,
+                                                           const BundleManifest& manifest,
+                                                           std::vector<NpyArray> inputs);
 
+  std::string name() const;  // For people.
   const std::string& version() const { return version_; }
   // Of the first run, in the manifest's order.
   const std::vector<NpyArray>& outputs() const { return outputs_; }
@@ -41,13 +43,13 @@ class OnnxRuntimePeer {
   absl::StatusOr<double> Turn(absl::Duration duration);
 
  private:
-  explicit OnnxRuntimePeer(OnnxRuntimeOptions options) : options_(std::move(options)) {}
+  explicit EnginePeer(EngineOptions options) : options_(std::move(options)) {}
   absl::Status Prepare(const BundleManifest& manifest, const std::vector<NpyArray>& inputs);
   absl::Status Send(const std::string& frame);
   absl::StatusOr<std::string> Receive();
   absl::Status Ended(const absl::Status& status);
 
-  const OnnxRuntimeOptions options_;
+  const EngineOptions options_;
   std::unique_ptr<Child> child_;
   std::string version_;
   std::vector<NpyArray> outputs_;
@@ -55,4 +57,4 @@ class OnnxRuntimePeer {
 
 }  // namespace burnish
 
-#endif  // TUNER_CLI_ONNXRUNTIME_PEER_H_
+#endif  // TUNER_CLI_ENGINE_PEER_H_

@@ -1,4 +1,4 @@
-#include "tuner/cli/onnxruntime_peer.h"
+#include "tuner/cli/engine_peer.h"
 
 #include <signal.h>
 
@@ -19,33 +19,41 @@ using Json = nlohmann::ordered_json;
 constexpr absl::Duration kPatience = absl::Minutes(10);
 constexpr size_t kTensorBytesMax = size_t{1} << 30;  // Of an output.
 
+// For people. What pip calls it is the option itself.
+std::string NameOf(const std::string& engine) {
+  if (engine == "onnxruntime") return "ONNX Runtime";
+  return engine == "openvino" ? "OpenVINO" : "PyTorch";
+}
+
 std::vector<std::string> Names(const std::vector<ModelTensor>& tensors) {
   std::vector<std::string> names;
   for (const ModelTensor& tensor : tensors) names.push_back(tensor.tensor.name);
   return names;
 }
 
-std::string InstallHint(const OnnxRuntimeOptions& options) {
-  return absl::StrCat(options.python,
-                      " -m pip install onnxruntime; or --python PROGRAM of one that has it");
+std::string InstallHint(const EngineOptions& options) {
+  return absl::StrCat(options.python, " -m pip install ", options.engine,
+                      "; or --python PROGRAM of one that has it");
 }
 
 // What the process says, or its error.
-absl::StatusOr<Json> ParseAnswer(const std::string& frame, const OnnxRuntimeOptions& options) {
+absl::StatusOr<Json> ParseAnswer(const std::string& frame, const EngineOptions& options) {
   const Json answer = Json::parse(frame, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object())
-    return absl::InternalError("ONNX Runtime's process does not answer in JSON");
+    return absl::InternalError(
+        absl::StrCat(NameOf(options.engine), "'s process does not answer in JSON"));
   const auto text = [&answer](const char* key) {
     return answer.contains(key) && answer[key].is_string() ? answer[key].get<std::string>() : "";
   };
   const std::string error = text("error"), message = text("message");
   if (error == "missing") {
-    return MakeError(ErrorCode::kUnavailable, absl::StrCat("no ONNX Runtime: ", message),
-                     options.python, InstallHint(options));
+    return MakeError(ErrorCode::kUnavailable,
+                     absl::StrCat("no ", NameOf(options.engine), ": ", message), options.python,
+                     InstallHint(options));
   }
   if (!error.empty()) {
     return MakeError(error == "inputs" ? ErrorCode::kTensorMismatch : ErrorCode::kBadModel,
-                     absl::StrCat("ONNX Runtime: ", message), options.model,
+                     absl::StrCat(NameOf(options.engine), ": ", message), options.model,
                      "name the model that the bundle was compiled from, with its shapes");
   }
   return answer;
@@ -53,12 +61,12 @@ absl::StatusOr<Json> ParseAnswer(const std::string& frame, const OnnxRuntimeOpti
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<OnnxRuntimePeer>> OnnxRuntimePeer::Start(
-    const OnnxRuntimeOptions& options, const BundleManifest& manifest,
-    std::vector<NpyArray> inputs) {
-  const absl::StatusOr<std::string> script = FindProgram("tuner/cli/onnxruntime_peer");
+absl::StatusOr<std::unique_ptr<EnginePeer>> EnginePeer::Start(const EngineOptions& options,
+                                                              const BundleManifest& manifest,
+                                                              std::vector<NpyArray> inputs) {
+  const absl::StatusOr<std::string> script = FindProgram("tuner/cli/engine_peer");
   if (!script.ok()) return WithError(script.status(), ErrorCode::kProgramMissing);
-  std::unique_ptr<OnnxRuntimePeer> peer(new OnnxRuntimePeer(options));
+  std::unique_ptr<EnginePeer> peer(new EnginePeer(options));
   // `env` looks the Python up in PATH. NumPy's own threads have nothing to do here.
   ASSIGN_OR_RETURN(peer->child_, Child::Start({.program = "/usr/bin/env",
                                                .args = {options.python, *script},
@@ -69,19 +77,17 @@ absl::StatusOr<std::unique_ptr<OnnxRuntimePeer>> OnnxRuntimePeer::Start(
   return peer;
 }
 
-absl::Status OnnxRuntimePeer::Prepare(const BundleManifest& manifest,
-                                      const std::vector<NpyArray>& inputs) {
-  const Json job = {{"model", options_.model},
-                    {"threads", options_.threads},
-                    {"inputs", Names(manifest.inputs)},
-                    {"outputs", Names(manifest.outputs)},
-                    {"fixed", options_.fixed}};
+absl::Status EnginePeer::Prepare(const BundleManifest& manifest,
+                                 const std::vector<NpyArray>& inputs) {
+  const Json job = {{"engine", options_.engine},          {"model", options_.model},
+                    {"threads", options_.threads},        {"inputs", Names(manifest.inputs)},
+                    {"outputs", Names(manifest.outputs)}, {"fixed", options_.fixed}};
   RETURN_IF_ERROR(Send(job.dump(-1, ' ', false, Json::error_handler_t::replace)));
   for (const NpyArray& input : inputs) RETURN_IF_ERROR(Send(SerializeNpy(input)));
   ASSIGN_OR_RETURN(const std::string frame, Receive());
   ASSIGN_OR_RETURN(const Json about, ParseAnswer(frame, options_));
   if (!about.contains("version") || !about["version"].is_string()) {
-    return absl::InternalError("ONNX Runtime's process does not say its version");
+    return absl::InternalError(absl::StrCat(name(), "'s process does not say its version"));
   }
   version_ = about["version"].get<std::string>();
   for (size_t i = 0; i < manifest.outputs.size(); ++i) {
@@ -92,7 +98,9 @@ absl::Status OnnxRuntimePeer::Prepare(const BundleManifest& manifest,
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> OnnxRuntimePeer::Turn(absl::Duration duration) {
+std::string EnginePeer::name() const { return NameOf(options_.engine); }
+
+absl::StatusOr<double> EnginePeer::Turn(absl::Duration duration) {
   child_->Kill(SIGCONT);
   const auto take = [&]() -> absl::StatusOr<double> {
     RETURN_IF_ERROR(Send(absl::StrCat(absl::ToDoubleSeconds(duration))));
@@ -100,7 +108,7 @@ absl::StatusOr<double> OnnxRuntimePeer::Turn(absl::Duration duration) {
     ASSIGN_OR_RETURN(const Json answer, ParseAnswer(frame, options_));
     const auto median = answer.find("median_ns");
     if (median == answer.end() || !median->is_number() || !(median->get<double>() > 0)) {
-      return absl::InternalError("ONNX Runtime's process does not say a time");
+      return absl::InternalError(absl::StrCat(name(), "'s process does not say a time"));
     }
     return median->get<double>();
   };
@@ -110,20 +118,20 @@ absl::StatusOr<double> OnnxRuntimePeer::Turn(absl::Duration duration) {
   return median_ns;
 }
 
-absl::Status OnnxRuntimePeer::Send(const std::string& frame) {
+absl::Status EnginePeer::Send(const std::string& frame) {
   return child_->WriteFrame(frame, kPatience);
 }
 
-absl::StatusOr<std::string> OnnxRuntimePeer::Receive() {
+absl::StatusOr<std::string> EnginePeer::Receive() {
   return child_->ReadFrame(kPatience, kTensorBytesMax);
 }
 
 // Where the process has ended, how: without that Python, of a crash, of too much memory.
-absl::Status OnnxRuntimePeer::Ended(const absl::Status& status) {
+absl::Status EnginePeer::Ended(const absl::Status& status) {
   if (!absl::IsUnavailable(status) || PartsOf(status).code.has_value()) return status;
   const absl::StatusOr<ExitInfo> exit = child_->Wait(absl::Seconds(10));
   return MakeError(ErrorCode::kUnavailable,
-                   absl::StrCat("ONNX Runtime's process has ended: ",
+                   absl::StrCat(name(), "'s process has ended: ",
                                 exit.ok() ? Describe(*exit) : std::string(status.message())),
                    options_.python, InstallHint(options_));
 }
