@@ -30,7 +30,7 @@ def start(file, *packages):
     if missing:
         report = test_report.Report(name_of(file))
         report.run(missing[0], lambda: (["tests/requirements-torch.txt is not installed"], ""),
-                   skip_reason=f"needs {missing[0]}, which ./dev ci installs")
+                   skip_reason=f"needs {missing[0]}, which ./dev setup --with torch installs")
         sys.exit(report.finish())
     if "BURNISH_TORCH_LIBRARIES" not in os.environ:
         folder = tempfile.mkdtemp()
