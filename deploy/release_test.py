@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -107,6 +108,54 @@ def test_the_changelog_of_this_tree_is_cut_by_version():
     assert release.UNRELEASED in found and len(found) >= 3, list(found)
     for name, lines in found.items():
         assert name == release.UNRELEASED or len(lines) <= release.NOTES_MAX, (name, len(lines))
+
+
+def made_in_a_repository(fails=None):
+    """What `make` leaves in a repository: (files of dist, tags, what it refused). `fails`: the program that does."""
+    def git(*words):
+        return subprocess.run(["git", *words], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    real, before = (release.run, release.fill), os.getcwd()
+    texts = {path: path.read_text(encoding="utf-8") for path in release.VERSION_IN}
+    changelog = CHANGELOG.replace("## 0.3.0 (1 December 2026)\n\n", "")
+    written = release.prepared(changed(changelog=changelog), "0.3.0", datetime.date(2026, 12, 1), texts)
+
+    def run(*command, **options):
+        if fails and fails in map(str, command):
+            raise subprocess.CalledProcessError(1, command)
+        if command[0] == "git":
+            real[0](*command, **options)
+
+    release.run = run
+    release.fill = lambda folder, *_: (folder / "file").write_text("made", encoding="utf-8")
+    refusal = None
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            os.chdir(folder)
+            for path, text in written.items():
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            pathlib.Path(".gitignore").write_text("/dist/\n", encoding="utf-8")
+            for words in (("init", "-q"), ("config", "user.name", "t"), ("config", "user.email", "t@example.org"),
+                          ("add", "-A"), ("commit", "-qm", "One")):
+                git(*words)
+            try:
+                release.make("0.3.0")
+            except (release.Refused, subprocess.CalledProcessError) as error:
+                refusal = str(error)
+            return sorted(os.listdir("dist")), git("tag").split(), refusal
+        finally:
+            os.chdir(before)
+            release.run, release.fill = real
+
+
+def test_nothing_is_there_until_all_of_it_is():
+    assert made_in_a_repository() == (["0.3.0"], ["v0.3.0"], None)
+    for program in ("deploy/debs_test.sh", "deploy/roots_test.sh"):
+        files, tags, refusal = made_in_a_repository(fails=program)
+        assert (files, tags) == ([], []) and program in refusal, (files, tags, refusal)
+    files, tags, refusal = made_in_a_repository(fails="tag")
+    assert (files, tags) == (["0.3.0-untagged"], []) and "sets no tag" in refusal, (files, tags, refusal)
 
 
 def facts(package):
