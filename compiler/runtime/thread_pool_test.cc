@@ -1,10 +1,19 @@
 #include "compiler/runtime/thread_pool.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <set>
@@ -234,6 +243,52 @@ TEST(StallTest, AThreadHasItsCpuAgainBeforeTheRegionEnds) {
   stop = true;
   neighbour.join();
   EXPECT_TRUE(has_its_own_again);
+}
+
+// Ten calls a second.
+TEST(ThreadPoolTest, IdleThreadsCostAPercentOfACpuAtMost) {
+  const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = 2});
+  const auto cpu_ns = [] {
+    timespec now;
+    EXPECT_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), 0);
+    return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  };
+  constexpr int kCalls = 6;
+  const int64_t before_ns = cpu_ns(), began_ns = MonotonicNs();
+  for (int call = 0; call < kCalls; ++call) {
+    usleep(100'000);
+    ASSERT_TRUE(pool->RunOnThoseThatCome([](int, int) {}).ok());
+  }
+  EXPECT_LT(cpu_ns() - before_ns, (MonotonicNs() - began_ns) / 100);
+}
+
+// From now on moving threads fails with EPERM in this process, as in some containers.
+bool RefuseToMoveThreads() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{.len = std::size(code), .filter = code};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST(StallTest, RegionsGoOnWhereTheSystemRefusesToMoveThreads) {
+  if (UsableCpuCount() < 2) GTEST_SKIP() << "with one CPU nothing spins, so that nothing looks";
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!RefuseToMoveThreads()) _exit(2);
+    StallUntilItIsOut(*MakePool({.thread_count = 2}), 2);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "no filters of system calls here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(ThreadPoolTest, WrongOptionsAreRefused) {
