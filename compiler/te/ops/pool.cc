@@ -82,6 +82,7 @@ Expr WindowSize(const ConvShape& s, bool count_pads, const Indices& out, DType d
   for (int d = 0; d < s.dims; ++d) {
     const std::vector<int64_t> counts = TapCounts(s, d, count_pads ? -s.pads_begin[d] : 0,
                                                   count_pads ? s.in[d] + s.pads_end[d] : s.in[d]);
+    if (counts.empty()) continue;  // The result has no elements.
     if (std::all_of(counts.begin(), counts.end(), [&](int64_t c) { return c == counts[0]; })) {
       constant *= static_cast<double>(counts[0]);
       continue;
