@@ -52,10 +52,17 @@ absl::StatusOr<Graph> SourceOf(const Graph& graph, const BuildModelOptions& opti
   return source;
 }
 
+// Values between operators in the types that are asked for, whatever that costs.
+CutOptions AsStored(const BuildModelOptions& options) {
+  return {.opt_level = options.opt_level, .storage = options.storage, .passes = options.passes};
+}
+
 absl::StatusOr<BuiltModel> Build(const Graph& graph, ScheduleSource& source, Builder& builder,
                                  const BuildModelOptions& options) {
   ASSIGN_OR_RETURN(const Graph cut_from, SourceOf(graph, options));
-  ASSIGN_OR_RETURN(PlannedModel cut, CutModel(cut_from, options.opt_level, options.refit));
+  ASSIGN_OR_RETURN(PlannedModel cut, CutModel(cut_from, {.opt_level = options.opt_level,
+                                                         .refit = options.refit,
+                                                         .passes = options.passes}));
   ScheduleChooser chooser(source, options.target, ScheduleProgress(options));
   if (Narrows(options)) {
     return StorageChoice(graph, cut_from, cut, chooser, builder, options).Build();
@@ -97,7 +104,8 @@ absl::StatusOr<FloatStorage> ChooseStorage(const Graph& graph, ScheduleSource& s
                                            Builder& builder, const BuildModelOptions& options) {
   if (!Narrows(options)) return options.storage;
   ASSIGN_OR_RETURN(const Graph cut_from, SourceOf(graph, options));
-  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(cut_from, options.opt_level));
+  ASSIGN_OR_RETURN(const PlannedModel cut,
+                   CutModel(cut_from, {.opt_level = options.opt_level, .passes = options.passes}));
   ScheduleChooser chooser(source, options.target, ScheduleProgress(options));
   StorageChoice choice(graph, cut_from, cut, chooser, builder, options);
   RETURN_IF_ERROR(choice.Start());
@@ -107,8 +115,7 @@ absl::StatusOr<FloatStorage> ChooseStorage(const Graph& graph, ScheduleSource& s
 
 absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source,
                                       const BuildModelOptions& options) {
-  ASSIGN_OR_RETURN(const PlannedModel cut,
-                   CutModel(graph, options.opt_level, /*refit=*/false, options.storage));
+  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, AsStored(options)));
   ScheduleChooser chooser(source, options.target);
   ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
   std::vector<int64_t> weights(model.tasks.tasks.size(), 0);
@@ -130,10 +137,24 @@ absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source
   return tuned;
 }
 
+absl::StatusOr<Graph> GraphAfterPass(const Graph& graph, const BuildModelOptions& options,
+                                     absl::string_view pass) {
+  ASSIGN_OR_RETURN(const Graph cut_from, SourceOf(graph, options));
+  std::optional<Graph> found;
+  CutOptions cut = AsStored(options);
+  cut.passes.observer = [&](const GraphPass& done, const Graph& after, absl::Duration) {
+    if (done.name == pass) found = after;
+  };
+  RETURN_IF_ERROR(CutModel(cut_from, cut).status());
+  if (!found.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("pass '", pass, "' does not run in this build"));
+  }
+  return *std::move(found);
+}
+
 absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options, absl::string_view form) {
-  ASSIGN_OR_RETURN(const PlannedModel cut,
-                   CutModel(graph, options.opt_level, /*refit=*/false, options.storage));
+  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, AsStored(options)));
   ScheduleChooser chooser(source, options.target);
   ASSIGN_OR_RETURN(const PlannedModel model, PlanShared(cut, options, chooser));
   const CompilePlan plan = PlanSteps(model);

@@ -18,6 +18,7 @@
 #include "compiler/driver/weight_pool.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/precision_pass.h"
+#include "compiler/graph/prepare.h"
 #include "compiler/target/target.h"
 #include "proto/builder.h"
 #include "proto/measurement.h"
@@ -61,6 +62,7 @@ struct BuildModelOptions {
   // For smaller bounds than the whole bundle's, which says how parameters become weights.
   bool is_variant = false;
   absl::Duration time_limit_per_kernel = absl::Seconds(30);
+  PassOptions passes = {};
   // Called when a stage begins and after each part of it, from any thread, one call at a time.
   std::function<void(const BuildProgress&)> progress = nullptr;
 };
@@ -134,6 +136,10 @@ struct TunedModel {
 // As the model is cut with the source's schedules.
 absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source,
                                       const BuildModelOptions& options);
+
+// The model as a pass left it. INVALID_ARGUMENT: as BuildModel, or that pass does not run.
+absl::StatusOr<Graph> GraphAfterPass(const Graph& graph, const BuildModelOptions& options,
+                                     absl::string_view pass);
 
 // Every kernel of the model as text, in the order of first use: "ir", "schedule", "lowered", "c",
 // "llvm" or "asm", each after a line with the task's name. Schedules are those that the expected

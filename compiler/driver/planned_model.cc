@@ -11,7 +11,6 @@
 #include "base/status_macros.h"
 #include "compiler/graph/constant_origin.h"
 #include "compiler/graph/control.h"
-#include "compiler/graph/prepare.h"
 #include "compiler/graph/separate_parts_pass.h"
 #include "compiler/ir/access.h"
 #include "compiler/ir/contract.h"
@@ -188,17 +187,16 @@ void DropFreeCalls(PlannedModel& model) {
 
 }  // namespace
 
-absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit,
-                                      const FloatStorage& storage) {
+absl::StatusOr<PlannedModel> CutModel(Graph graph, const CutOptions& options) {
+  const int opt_level = options.opt_level;
   PlannedModel model{.graph = std::move(graph)};
-  if (refit) {
+  if (options.refit) {
     MarkParameters(model.graph);
   } else {
     ForgetOrigins(model.graph);
   }
   RETURN_IF_ERROR(PrepareGraph(
-      model.graph,
-      {.channels_last = opt_level >= 2, .fold_batch_norm = opt_level >= 1, .storage = storage}));
+      model.graph, {.opt_level = opt_level, .storage = options.storage, .passes = options.passes}));
   // Outputs before parts and fusion: from here on each output has a value that a node writes, which
   // storage may then place in the caller's memory.
   ASSIGN_OR_RETURN(

@@ -19,6 +19,7 @@
 #include "compiler/graph/fuse_pass.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/precision_pass.h"
+#include "compiler/graph/prepare.h"
 
 namespace burnish {
 
@@ -47,13 +48,16 @@ struct PlannedModel {
   std::map<std::pair<size_t, size_t>, PackedOutput> packed_arguments;
 };
 
-// Runs the passes of an optimisation level (0: none but what is needed, 1: fusion, 2: layout too)
-// and cuts the graph into groups. Afterwards each graph output is a value of its own that a node
-// writes, and from level 2 on so is each part of a concat. `refit`: constants remember how they
-// came from the model's parameters (constant_origin.h); else none does.
-// `storage`: of f32 values between operators.
-absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit = false,
-                                      const FloatStorage& storage = {});
+struct CutOptions {
+  int opt_level = 3;  // 0: no passes but what is needed, 1: fusion, 2: layout, too.
+  // Constants remember how they came from the model's parameters (constant_origin.h).
+  bool refit = false;
+  FloatStorage storage = {};  // Of f32 values between operators.
+  PassOptions passes = {};
+};
+// Runs the passes and cuts the graph into groups. Afterwards each graph output is a value of its
+// own that a node writes, and from level 2 on so is each part of a concat.
+absl::StatusOr<PlannedModel> CutModel(Graph graph, const CutOptions& options);
 
 // The type in which a group reads what it works on: its anchor's first operand of a type that
 // numbers are computed in.

@@ -56,7 +56,8 @@ absl::Status NotMeasured(const absl::Status& why) {
 }  // namespace
 
 absl::StatusOr<PlannedModel> StorageChoice::Cut(const FloatStorage& storage) const {
-  return CutModel(source_, options_.opt_level, /*refit=*/false, storage);
+  return CutModel(source_,
+                  {.opt_level = options_.opt_level, .storage = storage, .passes = options_.passes});
 }
 
 absl::StatusOr<PlannedModel> StorageChoice::Plan(const PlannedModel& cut) const {
@@ -105,7 +106,8 @@ absl::Status StorageChoice::FindBytes() {
     }
     // The reference with other constants: the same kernels and steps.
     ASSIGN_OR_RETURN(const Graph rounded, WithRoundedWeights(source_, options_.storage));
-    ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(rounded, options_.opt_level));
+    ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(rounded, {.opt_level = options_.opt_level,
+                                                                .passes = options_.passes}));
     const BuildParts& parts = reference_.parts();
     PlannedModel model = parts.model;
     if (cut.graph.values.size() != wide_.graph.values.size()) {
