@@ -44,6 +44,8 @@ WANT = {
     "--study": Want("mine", "refused"),
     "--opt-level": Want("0", refused=["onnx"]),
     "--precision": Want("bf16", refused=["onnx"]),
+    "--passes": Want("-channels_last", refused=["onnx"]),
+    "--dump-graph-after": Want("simplify", "refused"),  # One text at a time.
     "--refit": Want(None, "same", refused=["onnx"], why_same="what makes weights again stands beside the same kernels"),
     "--require-tuned": Want(None, "refused"),  # Nothing was tuned.
     "--accuracy": Want("strict", same=MODEL_AND_TASKS, why_same="they are the same, however they are rounded"),

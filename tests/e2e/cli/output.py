@@ -59,7 +59,9 @@ class Cases:
             "resume": [("resume", "--help")],  # No study is left to resume.
             "retry": [("retry", "--help")],    # Nor one whose candidates are parked.
             "cancel": [("cancel", "--help")],
-            "compile": [("compile", *TASK, *self.database, *made),
+            "compile": [("compile", *TASK, *self.database, *made), ("compile", "--passes", "list"),
+                        ("compile", "--passes", "list", "--json"),
+                        ("compile", *TASK, "--dump-graph-after", "simplify"),
                         ("compile", *TASK, *self.database, *made, "--verbose"),
                         ("compile", *TASK, *self.database, *made, "--json"),
                         ("compile", *TASK, *self.database, "--emit", "ir"),

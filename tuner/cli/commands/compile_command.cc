@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/usable_cpus.h"
 #include "compiler/frontend/onnx_export.h"
 #include "compiler/frontend/zoo.h"
+#include "compiler/graph/graph_dot.h"
 #include "tuner/app/build_bundle.h"
 #include "tuner/app/build_range.h"
 #include "tuner/app/compile_cache.h"
@@ -30,6 +32,7 @@
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/local_tuning.h"
+#include "tuner/cli/pass_flags.h"
 #include "tuner/cli/run_flags.h"
 #include "tuner/cli/study_flags.h"
 #include "tuner/cli/torch_model.h"
@@ -74,6 +77,7 @@ class CompileCommand : public Command {
     options.Choice("--emit", &emit_,
                    {"onnx", "ir", "sketches", "schedule", "lowered", "c", "llvm", "asm"},
                    "print a point of the way instead of a bundle");
+    passes_.Add(options);
     options.Group("Where");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
     AddCpusFlag(options, &cpus_);
@@ -97,15 +101,22 @@ class CompileCommand : public Command {
     // A model is written as it came, and not as it would be built. What says on what it would be,
     // such as --threads, may stand there: one line is given with each point of the way.
     for (const char* of_build :
-         {"--opt-level", "--precision", "--data", "--require-tuned", "--refit"}) {
+         {"--opt-level", "--precision", "--data", "--require-tuned", "--refit", "--passes"}) {
       options.OnlyWith(of_build, {"--emit!=onnx"});
     }
     options.OnlyWith("--data", {"--emit!=sketches"});
   }
 
   absl::Status Run(Context& context) override {
-    if (out_.empty() && emit_.empty()) {
-      return MakeError(ErrorCode::kUsage, "no --out", "tuner compile", "--out FILE, or --emit");
+    if (passes_.lists()) return ListPasses(context);
+    const bool dumps = !passes_.dump_after().empty();
+    if (dumps && !emit_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--dump-graph-after prints a text of its own", "--emit",
+                       "leave out --emit");
+    }
+    if (out_.empty() && emit_.empty() && !dumps) {
+      return MakeError(ErrorCode::kUsage, "no --out", "tuner compile",
+                       "--out FILE, or --emit, or --dump-graph-after");
     }
     if (verbose_ && (context.json() || !emit_.empty())) {
       return MakeError(ErrorCode::kUsage,
@@ -120,6 +131,7 @@ class CompileCommand : public Command {
                               .opt_level = static_cast<int>(opt_level_),
                               .require_tuned = require_tuned_,
                               .refit = request_.refit};
+    ASSIGN_OR_RETURN(options.passes, passes_.Parse(options.opt_level));
     ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_, precision_));
     RETURN_IF_ERROR(TakePrecision(precision_, options));
     ASSIGN_OR_RETURN(request_.shapes, inputs_.Parse());
@@ -127,6 +139,7 @@ class CompileCommand : public Command {
     ASSIGN_OR_RETURN(const Graph graph, loader.Load(request_.shapes));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
+    if (dumps) return DumpGraph(context, graph, options, what);
     if (emit_ == "sketches") {
       ASSIGN_OR_RETURN(const std::string text, EmitSketches(graph, options, what));
       return WriteText(context, text);
@@ -153,6 +166,7 @@ class CompileCommand : public Command {
     if (context.json()) {
       Json json = {{"schema", 1}, {"bundle", out_}, {"target", target.ToText()}};
       json.update(BuildReportJson(built));
+      json["pass_times"] = passes_.TimesJson();
       context.out() << json.dump() << "\n";
     } else {
       context.out() << (verbose_ ? BuildTableText(built, context.table_columns()) : "")
@@ -164,9 +178,23 @@ class CompileCommand : public Command {
   }
 
  private:
+  absl::Status ListPasses(Context& context) const {
+    context.out() << (context.json() ? PassFlags::ListJson().dump() + "\n"
+                                     : PassFlags::ListText(context.table_columns()));
+    return absl::OkStatus();
+  }
+
+  absl::Status DumpGraph(Context& context, const Graph& graph, const BuildModelOptions& options,
+                         const std::string& what) {
+    const absl::StatusOr<Graph> after = GraphAfterPass(graph, options, passes_.dump_after());
+    if (!after.ok()) return BuildError(after.status(), what);
+    emit_ = absl::EndsWith(out_, ".dot") ? "dot" : "graph";
+    return WriteText(context, emit_ == "dot" ? PrintDot(*after) : PrintGraph(*after));
+  }
+
   // As its own end builds it: its model, shapes, layers and accuracy, whatever is on record now.
   absl::Status CompileStudy(Context& context) {
-    if (!request_.task.empty() || !request_.model.empty() || !emit_.empty() ||
+    if (!request_.task.empty() || !request_.model.empty() || !emit_.empty() || passes_.given() ||
         !context.settings().Get("server").empty()) {
       return MakeError(ErrorCode::kUsage, "--study says what is built, as a bundle, from --db",
                        absl::StrCat("--study ", study_), "tuner compile --study STUDY --out FILE");
@@ -220,6 +248,7 @@ class CompileCommand : public Command {
 
   ModelRequest request_;
   InputFlags inputs_;
+  PassFlags passes_;
   std::string study_, out_, emit_, cpus_, accuracy_, data_, precision_ = "f32";
   int64_t opt_level_ = 3;
   int64_t threads_ = 0;
