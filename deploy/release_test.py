@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import traceback
 
 sys.path[:0] = ["deploy", "tests/e2e/models"]
 
@@ -258,19 +257,7 @@ def test_sums_are_those_of_sha256sum():
 
 
 def main():
-    report = test_report.Report("release_test")
-
-    def run(case):
-        try:
-            case()
-        except Exception:  # pylint: disable=broad-except
-            return traceback.format_exc().splitlines(), ""
-        return [], ""
-
-    for name, case in list(globals().items()):
-        if name.startswith("test_") and callable(case):
-            report.run(name, lambda case=case: run(case))
-    return report.finish()
+    return test_report.run_functions("release_test", test_report.functions_of(globals()))
 
 
 if __name__ == "__main__":

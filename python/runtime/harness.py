@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import traceback
 
 import numpy
 
@@ -70,19 +69,8 @@ def refusal(call, *texts, kind=burnish_runtime.BurnishError, code=None):
 
 def main(module):
     """Each function `test_...` of the module is a case."""
-    report = test_report.Report(os.path.splitext(os.path.basename(module.__file__))[0])
-    cases = [name for name in vars(module) if name.startswith("test_")]
-
-    def run(case):
-        try:
-            case()
-        except Exception:  # pylint: disable=broad-except
-            return traceback.format_exc().splitlines(), ""
-        return [], ""
-
-    for name in cases:
-        report.run(name, lambda name=name: run(getattr(module, name)))
-    return report.finish()
+    suite = os.path.splitext(os.path.basename(module.__file__))[0]
+    return test_report.run_functions(suite, test_report.functions_of(vars(module)))
 
 
 def run_cases(name):

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 import numpy
 
@@ -385,19 +384,7 @@ def test_what_a_graph_refuses():
 
 
 def main():
-    report = test_report.Report("child_test")
-    for name, case in list(globals().items()):
-        if not name.startswith("test_") or not callable(case):
-            continue
-
-        def run(case=case):
-            try:
-                case()
-            except Exception:  # pylint: disable=broad-except
-                return traceback.format_exc().splitlines(), ""
-            return [], ""
-        report.run(name, run)
-    return report.finish()
+    return test_report.run_functions("child_test", test_report.functions_of(globals()))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import os
 import sys
 import tempfile
-import traceback
 import warnings
 
 import numpy
@@ -246,19 +245,7 @@ def main():
         os.symlink(os.path.abspath(path), os.path.join(programs.name, os.path.basename(path)))
     _programs.FOLDER = programs.name
     os.environ.update(XDG_CACHE_HOME=folder.name, XDG_DATA_HOME=folder.name, HOME=folder.name)
-    report = test_report.Report("session_test")
-
-    def run(case):
-        try:
-            case()
-        except Exception:  # pylint: disable=broad-except
-            return traceback.format_exc().splitlines(), ""
-        return [], ""
-
-    for name, case in list(globals().items()):
-        if name.startswith("test_") and callable(case):
-            report.run(name, lambda case=case: run(case))
-    return report.finish()
+    return test_report.run_functions("session_test", test_report.functions_of(globals()))
 
 
 if __name__ == "__main__":

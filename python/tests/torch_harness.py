@@ -10,7 +10,6 @@ import os
 import pathlib
 import sys
 import tempfile
-import traceback
 
 sys.path[:0] = ["python", "python/runtime", "tests/e2e/models", "tests/bench/harness",
                 "deploy"]
@@ -107,17 +106,7 @@ def run_cases(module):
     if module != "__main__":
         return
     main = sys.modules["__main__"]
-    report = test_report.Report(name_of(main.__file__))
     wanted = os.environ.get("TESTBRIDGE_TEST_ONLY", "")
 
-    def run(case):
-        try:
-            case()
-        except Exception:  # pylint: disable=broad-except
-            return traceback.format_exc().splitlines(), ""
-        return [], ""
-
-    for name in [name for name in vars(main) if name.startswith("test_") and wanted in name]:
-        if callable(vars(main)[name]):
-            report.run(name, lambda name=name: run(vars(main)[name]))
-    sys.exit(report.finish())
+    cases = [(name, case) for name, case in test_report.functions_of(vars(main)) if wanted in name]
+    sys.exit(test_report.run_functions(name_of(main.__file__), cases))

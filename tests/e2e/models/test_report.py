@@ -2,6 +2,7 @@
 
 import os
 import time
+import traceback
 import xml.etree.ElementTree as ElementTree
 
 
@@ -12,6 +13,27 @@ def shard(items):
             pass  # That it is there says that we know how to shard.
     index = int(os.environ.get("TEST_SHARD_INDEX", 0))
     return list(items)[index::int(os.environ.get("TEST_TOTAL_SHARDS", 1))]
+
+
+def run_functions(suite, functions):
+    """Each of (name, function) is a case, which fails by what it raises. Returns the exit code."""
+    report = Report(suite)
+
+    def wrong(function):
+        try:
+            function()
+        except Exception:  # pylint: disable=broad-except
+            return traceback.format_exc().splitlines(), ""
+        return [], ""
+
+    for name, function in functions:
+        report.run(name, lambda function=function: wrong(function))
+    return report.finish()
+
+
+def functions_of(names):
+    """The functions `test_...` of a module's names, in their order."""
+    return [(name, value) for name, value in names.items() if name.startswith("test_") and callable(value)]
 
 
 class Report:
