@@ -121,6 +121,25 @@ class Cases:
             wrong += self.compile("--dump-graph-after", *options).complaints(64, "B0101", "--dump-graph-after")
         return wrong
 
+    def case_a_graph_is_that_of_the_build(self):
+        """Examples decide what is quantized, and what would do nothing is refused."""
+        rng = np.random.default_rng(2)
+        floats = onnx.TensorProto.FLOAT
+        weights = numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), "w")
+        graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "product",
+                                  [helper.make_tensor_value_info("x", floats, [4, 64])],
+                                  [helper.make_tensor_value_info("y", floats, [4, 64])], [weights])
+        path = self.path("product.onnx")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+        os.makedirs(self.path("data"))
+        np.save(self.path("data/x.npy"), rng.standard_normal((12, 4, 64)).astype(np.float32))
+        line = ("compile", "--model", path, "--db", self.path("none.db"), "--dump-graph-after", "quantize")
+        wrong = self.tuner(*line, "--precision", "int8").complaints(64, "B0101", "int8")
+        wrong += self.tuner(*line, "--verbose").complaints(64, "B0101", "--verbose")
+        told = self.tuner(*line, "--precision", "int8", "--data", self.path("data"))
+        wrong += told.complaints(0, "")
+        return wrong + ([] if "quantize" in told.out else ["no product is quantized: " + told.out])
+
 
 if __name__ == "__main__":
     sys.exit(run_cases("passes", sys.argv[1], sys.argv[2:], Cases))

@@ -114,7 +114,9 @@ class CompileCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--dump-graph-after prints a text of its own", "--emit",
                        "leave out --emit");
     }
-    if (out_.empty() && emit_.empty() && !dumps) {
+    // A point of the way like others.
+    if (dumps) emit_ = absl::EndsWith(out_, ".dot") ? kDot : kGraph;
+    if (out_.empty() && emit_.empty()) {
       return MakeError(ErrorCode::kUsage, "no --out", "tuner compile",
                        "--out FILE, or --emit, or --dump-graph-after");
     }
@@ -139,7 +141,6 @@ class CompileCommand : public Command {
     ASSIGN_OR_RETURN(const Graph graph, loader.Load(request_.shapes));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
-    if (dumps) return DumpGraph(context, graph, options, what);
     if (emit_ == "sketches") {
       ASSIGN_OR_RETURN(const std::string text, EmitSketches(graph, options, what));
       return WriteText(context, text);
@@ -157,7 +158,9 @@ class CompileCommand : public Command {
       if (options.fastest_storage) {
         ASSIGN_OR_RETURN(options.storage, ChooseBundleStorage(graph, facts, options, what));
       }
-      ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, facts, options, what, emit_));
+      ASSIGN_OR_RETURN(const std::string text, dumps
+                                                   ? GraphText(graph, options, what)
+                                                   : EmitPoint(graph, facts, options, what, emit_));
       return WriteText(context, text);
     }
     ASSIGN_OR_RETURN(const BuiltModel built, BuildRange(graph, loader, facts, options, what));
@@ -184,12 +187,11 @@ class CompileCommand : public Command {
     return absl::OkStatus();
   }
 
-  absl::Status DumpGraph(Context& context, const Graph& graph, const BuildModelOptions& options,
-                         const std::string& what) {
+  absl::StatusOr<std::string> GraphText(const Graph& graph, const BuildModelOptions& options,
+                                        const std::string& what) const {
     const absl::StatusOr<Graph> after = GraphAfterPass(graph, options, passes_.dump_after());
     if (!after.ok()) return BuildError(after.status(), what);
-    emit_ = absl::EndsWith(out_, ".dot") ? "dot" : "graph";
-    return WriteText(context, emit_ == "dot" ? PrintDot(*after) : PrintGraph(*after));
+    return emit_ == kDot ? PrintDot(*after) : PrintGraph(*after);
   }
 
   // As its own end builds it: its model, shapes, layers and accuracy, whatever is on record now.
@@ -245,6 +247,8 @@ class CompileCommand : public Command {
     }
     return absl::OkStatus();
   }
+
+  static constexpr char kDot[] = "dot", kGraph[] = "graph";  // As --json calls a dump.
 
   ModelRequest request_;
   InputFlags inputs_;
