@@ -6,15 +6,7 @@ namespace burnish {
 
 std::string LogPiece(absl::string_view text, size_t characters) {
   std::string piece;
-  for (const char c : text.substr(0, characters)) {
-    constexpr unsigned char kFirstPrintable = 0x20, kDelete = 0x7f;
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < kFirstPrintable || byte >= kDelete) {
-      absl::StrAppend(&piece, "\\x", absl::Hex(byte, absl::kZeroPad2));
-    } else {
-      piece.push_back(c);
-    }
-  }
+  for (const char c : text.substr(0, characters)) AppendPrintable(c, /*ascii_only=*/true, piece);
   if (text.size() > characters) piece += "...";
   return piece;
 }

@@ -67,19 +67,25 @@ bool StderrTakesColor(const char* no_color) {
   return isatty(STDERR_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
 }
 
+void AppendPrintable(char c, bool ascii_only, std::string& line) {
+  constexpr unsigned char kFirstPrintable = 0x20, kDelete = 0x7f;
+  const auto byte = static_cast<unsigned char>(c);
+  if (byte < kFirstPrintable || byte == kDelete || (ascii_only && byte > kDelete)) {
+    absl::StrAppend(&line, "\\x", absl::Hex(byte, absl::kZeroPad2));
+  } else {
+    line.push_back(c);
+  }
+}
+
 void Log(LogLevel level, absl::string_view text) {
   if (!LogEnabled(level)) return;
   const absl::string_view trimmed = absl::StripSuffix(text, "\n");
   std::string line;
   for (const char c : trimmed) {
-    constexpr unsigned char kFirstPrintable = 0x20, kDelete = 0x7f;
-    const auto byte = static_cast<unsigned char>(c);
     if (c == '\n') {
       line += " | ";
-    } else if (byte < kFirstPrintable || byte == kDelete) {
-      absl::StrAppend(&line, "\\x", absl::Hex(byte, absl::kZeroPad2));
     } else {
-      line.push_back(c);
+      AppendPrintable(c, /*ascii_only=*/false, line);
     }
   }
   Logger()->log(SpdlogLevel(level), "{}", line);

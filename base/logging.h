@@ -31,6 +31,10 @@ bool StderrTakesColor(const char* no_color);
 // Thread-safe; a line is written in one piece. Line breaks in `text` become " | ".
 void Log(LogLevel level, absl::string_view text);
 
+// Adds a byte as it may reach a terminal: a control character as "\x1b", with `ascii_only` also all
+// beyond ASCII.
+void AppendPrintable(char c, bool ascii_only, std::string& line);
+
 inline void LogDebug(absl::string_view text) { Log(LogLevel::kDebug, text); }
 inline void LogInfo(absl::string_view text) { Log(LogLevel::kInfo, text); }
 inline void LogWarning(absl::string_view text) { Log(LogLevel::kWarning, text); }
