@@ -70,10 +70,18 @@ class ListCommand : public Command {
   }
 
  private:
+  // What its tasks together take, and what tuning was worth, where they are known.
+  struct Worth {
+    std::optional<double> best_ns, gain;
+  };
+  static Worth WorthOf(const StudySummary& summary, const absl::StatusOr<StudyView>& view) {
+    return {.best_ns = view.ok() ? view->model_ns() : std::nullopt,
+            .gain = GainIn(summary.study.detail)};
+  }
+
   static Json ToJson(const StudySummary& summary, const absl::StatusOr<StudyView>& view) {
+    const auto [best_ns, gain] = WorthOf(summary, view);
     const Study& study = summary.study;
-    const std::optional<double> gain = GainIn(study.detail);
-    const std::optional<double> best_ns = view.ok() ? view->model_ns() : std::nullopt;
     return {{"study", study.id},
             {"title", study.title},
             {"state", std::string(StudyStateName(study.state))},
@@ -91,9 +99,8 @@ class ListCommand : public Command {
 
   static void AddRow(const StudySummary& summary, const absl::StatusOr<StudyView>& view,
                      absl::Time now, TextTable& table) {
+    const auto [best_ns, gain] = WorthOf(summary, view);
     const Study& study = summary.study;
-    const std::optional<double> gain = GainIn(study.detail);
-    const std::optional<double> best_ns = view.ok() ? view->model_ns() : std::nullopt;
     table.AddRow({study.id, study.title, std::string(StudyStateName(study.state)),
                   view.ok() ? absl::StrCat(view->counts.trial_count) : "-",
                   best_ns.has_value() ? FormatNs(*best_ns) : "-",
