@@ -10,7 +10,7 @@ import numpy
 
 from burnish_runtime import BurnishError, empty
 
-from ._onnx_file import TYPES
+from ._onnx_file import NAME_OF_KIND, TYPES
 from ._session_options import unsupported
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class OrtValue:
 
     def data_type(self) -> str:
         """Such as ``"tensor(float)"``."""
-        return next((name for name, kind in TYPES.values() if kind == self._array.dtype.name), "tensor(undefined)")
+        return NAME_OF_KIND.get(self._array.dtype.name, "tensor(undefined)")
 
     def device_name(self) -> str:
         """Where it is."""

@@ -18,6 +18,9 @@ TYPES = {1: ("tensor(float)", "float32"), 2: ("tensor(uint8)", "uint8"), 3: ("te
          7: ("tensor(int64)", "int64"), 8: ("tensor(string)", ""), 9: ("tensor(bool)", "bool"),
          10: ("tensor(float16)", "float16"), 11: ("tensor(double)", "float64"), 12: ("tensor(uint32)", "uint32"),
          13: ("tensor(uint64)", "uint64"), 16: ("tensor(bfloat16)", "bfloat16")}
+# The same both ways: by NumPy's name, and by ONNX Runtime's.
+NAME_OF_KIND = {kind: name for name, kind in TYPES.values()}
+KIND_OF_NAME = {name: kind for name, kind in TYPES.values()}
 
 
 @dataclasses.dataclass(frozen=True)

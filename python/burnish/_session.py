@@ -241,7 +241,7 @@ class InferenceSession:
 def _check_tensor(info: NodeArg, tensor: Any, shape: tuple[int, ...]) -> None:
     """Before anything is compiled for a tensor that the model would refuse."""
     kind = getattr(tensor, "dtype", None)
-    wanted = next((name for kind_name, name in _onnx_file.TYPES.values() if kind_name == info.type), "")
+    wanted = _onnx_file.KIND_OF_NAME.get(info.type, "")
     if isinstance(kind, numpy.dtype) and wanted and kind.name != wanted:
         raise _tensor_error(f"Unexpected input data type of {info.name}: got {kind.name}, want {wanted}")
     if len(shape) != len(info.shape):
@@ -252,9 +252,7 @@ def _check_tensor(info: NodeArg, tensor: Any, shape: tuple[int, ...]) -> None:
 
 
 def _about_bundle(model: Model) -> OnnxFile:
-    names = {kind: name for name, kind in _onnx_file.TYPES.values()}
-
     def told(infos: Sequence[Any]) -> list[NodeArg]:
-        return [NodeArg(each.name, names.get(str(each.dtype), "tensor(undefined)"), list(each.shape)) for each in infos]
+        return [NodeArg(each.name, _onnx_file.NAME_OF_KIND.get(str(each.dtype), "tensor(undefined)"), list(each.shape)) for each in infos]
 
     return OnnxFile(told(model.inputs), told(model.outputs), [], ModelMetadata())
