@@ -11,7 +11,7 @@ import subprocess
 import tarfile
 
 MEDIA = "application/vnd.oci.image."
-# Of a package's documentation an image keeps the licence.
+# An image keeps the licence of a package's documentation.
 NOT_TAKEN = ("/usr/share/man/", "/usr/share/locale/", "/usr/share/lintian/", "/usr/share/gdb/")
 DOCUMENTATION = "/usr/share/doc/"
 # What an installed Debian has as links to /usr: the loader's path is one of them.

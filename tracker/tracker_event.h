@@ -8,7 +8,7 @@ namespace burnish {
 
 struct TrackerEvent {
   enum class Kind {
-    // Of a worker.
+    // About a worker.
     kJoined,     // It was not known.
     kRestarted,  // Another process of it took its id over.
     kReturned,   // It was lost.
@@ -21,12 +21,12 @@ struct TrackerEvent {
     kUndrained,
     kPaused,      // A slot of it, after a fault.
     kTurnedAway,  // The call of one that says that it is this worker.
-    // Of a job.
+    // About a job.
     kGivenUp,
-    // Of a tuner.
+    // About a tuner.
     kMet,
     kForgotten,
-    // Of the tracker: more happened than it remembers.
+    // About the tracker: more happened than it remembers.
     kMore,
   };
 

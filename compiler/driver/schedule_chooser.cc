@@ -121,7 +121,7 @@ double ScheduleChooser::EstimatedNs(const ExtractedTask& task,
                                     const KnownSchedule& schedule) const {
   if (schedule.latency_ns > 0) return 0;
   if (schedule.estimated_ns > 0) return schedule.estimated_ns;
-  // Of another workload's record, or the default nest.
+  // From another workload's record, or the default nest.
   const absl::StatusOr<double> ns = source_.Estimate(task, schedule.trace, target_);
   return ns.ok() && std::isfinite(*ns) ? *ns : 0;
 }

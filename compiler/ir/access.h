@@ -17,7 +17,7 @@
 
 namespace burnish {
 
-// Of the element, in elements from the allocation's start.
+// The element's, in elements from the allocation's start.
 LinearForm AddressOf(const Storage& storage, const std::vector<Expr>& indices,
                      const VarRanges& ranges);
 

@@ -67,8 +67,8 @@ class RegionLoans {
   const std::vector<Loan>& loans() const { return loans_; }
   // The system has refused the loan.
   void Refuse(int victim, int helper, int64_t now_ns) { NoteStall(victim, helper, now_ns); }
-  // Whoever lacked a CPU for half of the time since that was first seen: of shorter turns of
-  // somebody else loans make the best.
+  // Threads that lacked a CPU for half of the time since that was first seen: loans make the best
+  // of somebody else's shorter turns.
   std::vector<Loan> EndStalls(int64_t now_ns) const;
   // Nobody lacked a CPU in this region.
   bool is_clear() const { return is_clear_; }

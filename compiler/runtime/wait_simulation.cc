@@ -14,7 +14,7 @@ namespace burnish {
 namespace {
 
 constexpr int64_t kNeverNs = int64_t{1} << 60, kIdleSpinNs = 50'000;
-// Of the system's timers.
+// Timers of the system are late by so much.
 constexpr int64_t kTimerSlackNs = 50'000;
 
 class Simulation {
@@ -267,7 +267,7 @@ void Simulation::Leave(Thread& thread) {
   }
 }
 
-// Of one tick in which the thread worked.
+// One tick in which the thread worked.
 void Simulation::Step(Thread& thread) {
   const bool is_over = thread.phase != phase_;
   const bool is_time = now_ns() >= thread.until_ns;

@@ -238,7 +238,7 @@ std::string BrokenByLateNeighbour(WaitBug bug) {
   return "the one that works got no CPU of those that sleep: " + std::to_string(got.time_ns);
 }
 
-// Of the first seeds; stops at a seed that breaks a promise.
+// Runs the first seeds; stops at a seed that breaks a promise.
 std::string FirstBroken(uint64_t seed_count, WaitBug bug) {
   for (const int percent : {0, 10, 30, 60, 100}) {
     for (const bool is_pinned : {false, true}) {

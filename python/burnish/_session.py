@@ -23,7 +23,7 @@ _MISSING_FILE_CODE, _TENSOR_CODE, _NAME_CODE = "B0201", "B0404", "B0405"
 _BUNDLE = b"BRNSHBUN"  # How a bundle's bytes begin.
 # Sets of sizes with a model of their own. Who has more wants one for a range.
 _MODELS_MAX, _MODELS_WARN = 16, 4
-# Of the arguments of burnish.compile those that a session takes by name.
+# Arguments of burnish.compile that a session takes by name.
 _COMPILE = {"accuracy", "data", "database", "dims", "opt_level", "precision", "refit", "require_tuned", "server", "shapes",
             "target", "threads", "values"}
 _IGNORED = {"disabled_optimizers", "enable_fallback", "read_config_from_model"}

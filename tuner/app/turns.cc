@@ -12,7 +12,8 @@
 namespace burnish {
 namespace {
 
-// Of a turn: caches, and the clock that wide vectors leave. As in engine_peer.py.
+// The share of a turn that warms caches, and the clock that wide vectors leave. As in
+// engine_peer.py.
 constexpr double kWarmUpShare = 0.2;
 
 // Between the two neighbours where `share` falls between them.

@@ -16,7 +16,7 @@ namespace burnish {
 // the precision. Errors: B0101.
 absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text, const std::string& precision);
 
-// Of one run, by what is recorded of its tasks and, where nothing is, by the cost model.
+// One run's time, by what is recorded of its tasks and, where nothing is, by the cost model.
 struct ExpectedTime {
   double ns = 0;                                 // Of the tasks that are known.
   int measured = 0, estimated = 0, unknown = 0;  // Tasks.

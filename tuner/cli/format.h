@@ -53,7 +53,7 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void AddRow(std::vector<std::string> cells);
-  // Of a cell of the last row.
+  // Colours a cell of the last row.
   void SetColor(size_t column, Color color) { colors_.back().at(column) = color; }
   // `columns`: of the terminal; 0: as wide as it gets, as for a file or another program. `color`:
   // whether that shows colours.
@@ -69,7 +69,7 @@ class TextTable {
   std::vector<std::vector<Color>> colors_;  // By row.
 };
 
-// Of a ratio of times before and after.
+// `gain`: a ratio of times before and after.
 TextTable::Color ColorOfGain(double gain);
 
 }  // namespace burnish

@@ -30,7 +30,7 @@ class PassFlags {
   // The observer writes here. B0101: no such pass, one that no build does without, or one that is
   // dumped and does not run.
   absl::StatusOr<PassOptions> Parse(int opt_level);
-  // Of all graphs that were built, bounds of a range among them: by pass, in their order.
+  // Over all graphs that were built, bounds of a range among them: by pass, in their order.
   nlohmann::ordered_json TimesJson() const;
 
  private:

@@ -20,7 +20,7 @@ class AddressWalk {
   // `stride` and `hidden` of the access's loops, where strides are 0 so far.
   void SetStrides(const Buffer& buffer, const std::vector<Expr>& indices, WalkAccess& access) const;
 
-  // Of a load whose lanes, `loop`, differ by no step: in how many runs of neighbours they lie,
+  // A load whose lanes, `loop`, differ by no step: in how many runs of neighbours they lie,
   // where their order is known. 0: lanes are loaded one by one.
   double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices, const WalkLoop& loop,
                      int64_t lanes) const;

@@ -30,7 +30,7 @@ constexpr size_t kEndedMax = 256;  // Studies whose end is remembered for those 
 constexpr int kStudiesPerPage = 1000;
 // Once may be the machine's doing; a study of which two processes end alike ends the third as well.
 constexpr int32_t kCrashesMax = 2;
-// Of a line of the log: titles and errors hold what clients wrote.
+// A line of the log holds so much: titles and errors have what clients wrote.
 constexpr size_t kLineCharacters = 400;
 
 // "40 of 40 trials, 3 failed, sum 4.103 ms, 21.0 % faster than with default schedules"
@@ -47,7 +47,7 @@ std::string StandText(const StudyProgress& progress) {
     is_whole = is_whole && task.best.latency_ns > 0;
     sum_ns += task.weight * static_cast<double>(task.best.latency_ns);
   }
-  // Of a part of the model it would mislead.
+  // A part of the model's sum would mislead.
   if (is_whole) absl::StrAppendFormat(&text, ", best %.3f ms", sum_ns * 1e-6);
   const std::string network = NetworkText(progress.refine);
   return network.empty() ? text : absl::StrCat(text, ", ", network);

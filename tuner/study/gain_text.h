@@ -13,7 +13,7 @@ namespace burnish {
 // NetworkText, or of a single operator how much faster it is; empty: not measured.
 std::string GainText(const RefineProgress& refine);
 
-// Of a detail with a GainText: time with default schedules over that with the best, measured in
+// In a detail with a GainText: time with default schedules over that with the best, measured in
 // turn; nothing: it says none.
 std::optional<double> GainIn(absl::string_view detail);
 

@@ -14,7 +14,7 @@ namespace burnish {
 
 class ExprEmitter;
 
-// Of an access under the vectorized variable.
+// An access under the vectorized variable.
 struct LaneAddress {
   LinearForm first;             // The first lane's; the variable stands for its first value.
   std::optional<int64_t> step;  // Elements from one lane to the next; nullopt: they differ.
@@ -33,7 +33,7 @@ class AddressEmitter {
       : state_(state), expressions_(expressions) {}
 
   LaneAddress Of(BufferId buffer, const std::vector<Expr>& indices) const;
-  // Of the element. `guard` (i1): where it is false the pointer is that of the allocation's start.
+  // To the element. `guard` (i1): where it is false the pointer is that of the allocation's start.
   llvm::Value* Pointer(BufferId buffer, const LinearForm& form, llvm::Value* guard = nullptr);
   // Without a promise that the element lies in the buffer.
   llvm::Value* PointerAnywhere(BufferId buffer, const LinearForm& form);

@@ -95,7 +95,7 @@ llvm::Value* MemoryEmitter::LoadNeighbours(BufferId buffer, const LinearForm& fi
   const DType dtype = state_.program->buffers[buffer].dtype;
   llvm::Type* const type = Widened(MemoryType(b, dtype), state_.lanes);
   if (!vector.place_of.empty()) {
-    // Of the elements, which lane has it; the number of lanes: none.
+    // By element: the lane that has it; the number of lanes: none.
     std::vector<int> lane_of(vector.place_of.size(), state_.lanes);
     for (int lane = 0; lane < state_.lanes; ++lane) {
       const int place = vector.place_of[static_cast<size_t>(lane)];
