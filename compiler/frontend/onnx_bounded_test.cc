@@ -360,6 +360,15 @@ TEST(OnnxBoundedTest, ReshapesByShapesOfTheRun) {
   }
 }
 
+TEST(OnnxBoundedTest, SqueezeLeavesNoRankToTheRun) {
+  for (const char* axes : {"", ", 'zero'"}) {
+    const absl::Status status =
+        Import(Rows(Node("Squeeze", absl::StrCat("'places'", axes)))).status();
+    EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("dimension 0 of [")) << axes;
+  }
+}
+
 TEST(OnnxBoundedTest, ConstantsAndRangesOfTheRun) {
   const std::string shape = absl::StrCat(
       "node { op_type: 'Shape' input: 'places' output: 'n' } "

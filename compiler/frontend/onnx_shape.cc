@@ -109,9 +109,22 @@ absl::Status Squeeze(OnnxNode& node) {
   }
   ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), from.size()));
   std::vector<bool> drop(from.size(), false);
-  for (size_t d = 0; d < from.size() && !given; ++d) drop[d] = from[d] == 1;
+  for (size_t d = 0; d < from.size() && !given; ++d) {
+    // The rank would be another in each run.
+    const std::optional<SizeRange> range = node.RangeOf(node.SizeOf(x, static_cast<int64_t>(d)));
+    if (from[d] != 1 && (!range.has_value() || (range->least <= 1 && range->greatest >= 1))) {
+      return node.Unsupported(
+          absl::StrCat("dimension ", d, " of ", Text(from),
+                       " may be 1 in some runs and not in others; want axes that say which go"));
+    }
+    drop[d] = from[d] == 1;
+  }
   for (int64_t axis : axes) {
     if (from[axis] != 1) {
+      if (node.ExtentsOf(x)[axis] != kFullAxis) {
+        return node.Unsupported(absl::StrCat("dimension ", axis, " of ", Text(from),
+                                             ", whose extent only a run knows, as one of 1"));
+      }
       return node.Invalid(absl::StrCat("dimension ", axis, " of ", Text(from), " is not 1"));
     }
     drop[axis] = true;
