@@ -187,6 +187,9 @@ def run_by_reference(model):
 
 def run_node(node, values, opset, reference):
     """Outputs by lane of a node over `values` (by name): a list of sets of three lists of arrays."""
+    if any({value.name for value in body.input} & {value.name for value in body.output}
+           for one in nodes_of(node) if one.op_type == "Scan" for body in in_bodies(one)):
+        raise Unfit("ONNX Runtime does not copy a state that a Scan's body passes on")
     names = list(dict.fromkeys(names_read(node)))
     # An initializer that has subnormal numbers is another one in the second lane.
     fixed = {name for name in names if values[name].const and len({id(array) for array in values[name].lanes[0]}) == 1}
