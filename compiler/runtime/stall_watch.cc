@@ -16,6 +16,13 @@ int64_t CpuNs(clockid_t clock) {
 // make_thread_cpuclock), which its users rely on since clock_getcpuclockid(3) is made so.
 pid_t ThreadOf(clockid_t clock) { return static_cast<pid_t>(~(clock >> 3)); }
 
+cpu_set_t MaskOf(int cpu) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CPU_SET(cpu, &mask);
+  return mask;
+}
+
 }  // namespace
 
 clockid_t ThreadClock() {
@@ -111,9 +118,8 @@ bool StallWatch::MoveHere(int victim) {
   const pid_t thread = ThreadOf(moved.clock.load(std::memory_order_relaxed));
   const int cpu = sched_getcpu();
   if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  CPU_SET(cpu, &mask);
+  const cpu_set_t mask = MaskOf(cpu);
+  moved.lent_cpu = cpu;
   // A thread that waits in a CPU's queue is moved at once.
   return sched_getaffinity(thread, sizeof(moved.mask), &moved.mask) == 0 &&
          sched_setaffinity(thread, sizeof(mask), &mask) == 0;
@@ -155,6 +161,16 @@ void StallWatch::TakeBack(const Waiter& waiter) {
 const RegionLoans& StallWatch::EndRegion() {
   while (is_lending_.load(std::memory_order_seq_cst)) sched_yield();
   return region_;
+}
+
+// A wider mask moves nobody: the victim would stay beside its helper until the system balances its
+// queues, some milliseconds later, while each spins and keeps the CPU from the other.
+void StallWatch::MoveBack(const RegionLoans::Loan& loan) {
+  const Thread& victim = threads_[loan.victim];
+  cpu_set_t elsewhere = victim.mask;
+  CPU_CLR(victim.lent_cpu, &elsewhere);
+  if (CPU_COUNT(&elsewhere) > 0) MoveTo(loan.victim, elsewhere);
+  MoveTo(loan.victim, victim.mask);
 }
 
 void StallWatch::MoveTo(int number, const cpu_set_t& mask) {

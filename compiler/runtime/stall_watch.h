@@ -50,7 +50,7 @@ class StallWatch {
   // moved to.
   const RegionLoans& EndRegion();
   void MoveTo(int number, const cpu_set_t& mask);
-  void MoveBack(const RegionLoans::Loan& loan) { MoveTo(loan.victim, threads_[loan.victim].mask); }
+  void MoveBack(const RegionLoans::Loan& loan);
 
   // In a forked child.
   void Reset();
@@ -58,7 +58,9 @@ class StallWatch {
  private:
   struct alignas(64) Thread {
     std::atomic<clockid_t> clock{0};
-    cpu_set_t mask = {};  // Of a victim, before its loan.
+    // Of a victim: its mask before the loan, and the CPU that it was moved to.
+    cpu_set_t mask = {};
+    int lent_cpu = 0;
   };
   // A wait on the machine: what its actions are done to.
   struct Waiter {
