@@ -132,15 +132,16 @@ void StallWatch::Lend(const Waiter& waiter, int victim) {
     is_lending_.store(false, std::memory_order_release);
     return;
   }
-  if (MoveHere(victim)) {
-    if (region_.loans().empty()) {
-      usual_spin_ns_.store(waiter.spin_ns.load(std::memory_order_relaxed),
-                           std::memory_order_relaxed);
-    }
-    region_.Lend(victim, waiter.self, MonotonicNs());
-    waiter.spin_ns.store(0, std::memory_order_relaxed);
-  } else {
-    region_.Refuse(victim, waiter.self, MonotonicNs());
+  if (region_.loans().empty()) {
+    usual_spin_ns_.store(waiter.spin_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  // Before the victim moves: it may have this CPU at once, and until this thread has it again
+  // nobody would tell the victim to sleep where it waits.
+  region_.Lend(victim, waiter.self, MonotonicNs());
+  waiter.spin_ns.store(0, std::memory_order_relaxed);
+  if (!MoveHere(victim)) {
+    region_.Refuse(victim, MonotonicNs());
+    RestoreSpin(waiter);
   }
   is_lending_.store(false, std::memory_order_release);
 }
@@ -150,12 +151,14 @@ void StallWatch::TakeBack(const Waiter& waiter) {
   // As in Lend.
   if (waiter.word.LoadInOrder() == waiter.old) {
     MoveBack(region_.TakeBack(waiter.self, MonotonicNs()));
-    if (region_.loans().empty()) {
-      waiter.spin_ns.store(usual_spin_ns_.load(std::memory_order_relaxed),
-                           std::memory_order_relaxed);
-    }
+    RestoreSpin(waiter);
   }
   is_lending_.store(false, std::memory_order_release);
+}
+
+void StallWatch::RestoreSpin(const Waiter& waiter) {
+  if (!region_.loans().empty()) return;
+  waiter.spin_ns.store(usual_spin_ns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 const RegionLoans& StallWatch::EndRegion() {

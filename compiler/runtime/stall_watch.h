@@ -76,6 +76,8 @@ class StallWatch {
   void Lend(const Waiter& waiter, int victim);
   void TakeBack(const Waiter& waiter);
   bool MoveHere(int victim);
+  // Where no loan is left.
+  void RestoreSpin(const Waiter& waiter);
 
   std::deque<Thread> threads_;  // Cannot be moved.
   RegionLoans region_;

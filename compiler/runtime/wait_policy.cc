@@ -28,6 +28,12 @@ void RegionLoans::Lend(int victim, int helper, int64_t now_ns) {
   NoteStall(victim, helper, now_ns);
 }
 
+void RegionLoans::Refuse(int victim, int64_t now_ns) {
+  const Loan loan = TakeBack(victim, now_ns);
+  --threads_[victim].loan_count;
+  NoteStall(loan.victim, loan.helper, now_ns);
+}
+
 void RegionLoans::NoteStall(int victim, int helper, int64_t now_ns) {
   is_clear_ = false;
   for (Stall& stall : stalls_) {

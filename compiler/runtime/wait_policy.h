@@ -65,8 +65,8 @@ class RegionLoans {
   // Ends the loan in which `number` takes part.
   Loan TakeBack(int number, int64_t now_ns);
   const std::vector<Loan>& loans() const { return loans_; }
-  // The system has refused the loan.
-  void Refuse(int victim, int helper, int64_t now_ns) { NoteStall(victim, helper, now_ns); }
+  // The system has refused the loan that this thread was to get.
+  void Refuse(int victim, int64_t now_ns);
   // Threads that lacked a CPU for half of the time since that was first seen: loans make the best
   // of somebody else's shorter turns.
   std::vector<Loan> EndStalls(int64_t now_ns) const;

@@ -109,7 +109,9 @@ TEST(RegionLoansTest, StallsAreOfThoseWhoLackACpuForMostOfTheTime) {
   loans.BeginRegion(2);
   EXPECT_TRUE(loans.is_clear());
   EXPECT_FALSE(loans.SharesCpu(1));
-  loans.Refuse(1, 0, 21 * kMs);
+  loans.Lend(1, 0, 21 * kMs);
+  loans.Refuse(1, 21 * kMs);
+  EXPECT_FALSE(loans.SharesCpu(1));
   EXPECT_EQ(loans.EndStalls(22 * kMs).size(), 1U);
   EXPECT_TRUE(loans.loans().empty());
 }

@@ -335,13 +335,12 @@ void Simulation::EndLook(Thread& thread) {
 void Simulation::Lend(Thread& thread) {
   Thread& victim = Numbered(thread.action.victim);
   if (loans_.SharesCpu(victim.number)) return;
-  if (!host_.may_move) {
-    loans_.Refuse(victim.number, thread.number, now_ns());
+  loans_.Lend(victim.number, thread.number, now_ns());
+  victims_masks_[victim.number] = cpus_.MaskOf(victim.task);
+  if (!host_.may_move || !cpus_.Move(victim.task, 1U << cpus_.CpuOf(thread.task))) {
+    loans_.Refuse(victim.number, now_ns());
     return;
   }
-  victims_masks_[victim.number] = cpus_.MaskOf(victim.task);
-  if (!cpus_.Move(victim.task, 1U << cpus_.CpuOf(thread.task))) return;
-  loans_.Lend(victim.number, thread.number, now_ns());
   ++outcome_.loan_count;
 }
 
