@@ -41,8 +41,9 @@ AROUND_1 = {"LSTM", "GRU", "RNN", "Elu", "Selu", "Celu", "Softplus", "Mish", "Ge
             "Acosh", "Atanh", "Sinh", "ReduceLogSumExp", "FastGelu", "QuickGelu", "BiasGelu", "SoftmaxCrossEntropyLoss"}
 # Roots of sums of squares: squares of numbers far below 1 are subnormal, and those of great ones overflow.
 ROOTS_OF_SQUARES = {"ReduceL2", "LpNormalization", "LpPool", "GlobalLpPool"}
-# ONNX Runtime's kernel ends at an argument of -18, where the result has all its digits still.
-BY_REFERENCE = {"Sigmoid"}
+# ONNX Runtime's Sigmoid ends at an argument of -18, where the result has all its digits still, and its
+# Gelu of f64 is one of f32.
+BY_REFERENCE = {"Sigmoid", "Gelu"}
 # Whose results are as large as data says.
 FINDS = {"NonZero", "Compress", "Unique", "NonMaxSuppression"}
 # Tensors are small: a node that makes more is no node for a quick test.

@@ -205,9 +205,11 @@ def apply(step, lanes):
     """Does a step in all lanes, which are lists of values, and adds its results. Raises `Unfit`."""
     before = copy.deepcopy(lanes[0]) if step.kind == SUM else None
     # Which of several writes to one element is the last, eager does not say.
-    if step.writes and any(stride == 0 < size - 1 for number in refs(step.args[:1])
-                           for size, stride in zip(lanes[0][number].shape, lanes[0][number].stride())):
+    if step.writes and any(map(_overlaps, (lanes[0][number] for number in refs(step.args[:1])))):
         raise Unfit(f"{step.op} writes to elements that lie in one place")
+    if step.op.split(".")[1].strip("_") in ("remainder", "fmod") and _wraps_by_chance(step, lanes):
+        raise Unfit(f"{step.op} is decided by rounding")
+    finite = all(torch.isfinite(lanes[0][number]).all() for number in refs(step.args))
     try:
         made = [step.call(lane) for lane in lanes]
     except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
@@ -224,9 +226,27 @@ def apply(step, lanes):
                         made[lane][i] = moved
     for results in zip(*made, strict=True):
         _check(step, results)
+        # In a kernel what follows reads the number before it is rounded to 16 bits.
+        if finite and results[0].dtype == torch.float16 and torch.isinf(results[0]).any():
+            raise Unfit(f"{step.op} leaves the range of float16")
     for lane, results in zip(lanes, made):
         lane.extend(results)
     return len(made[0])
+
+
+def _overlaps(tensor):
+    """Whether two elements lie in one place."""
+    at = torch.zeros(tensor.shape, dtype=torch.int64)
+    for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride())):
+        at += (torch.arange(size) * stride).reshape([-1] + [1] * (tensor.dim() - 1 - axis))
+    return at.unique().numel() < tensor.numel()
+
+
+def _wraps_by_chance(step, lanes):
+    """Whether what was rounded before decides how often the divisor goes in."""
+    (dividend, *others), (divisor, *_) = zip(*([torch.as_tensor(one).double() for one in _given(step.args[:2], lane)]
+                                               for lane in lanes))
+    return any(bool((_distance(dividend, other) > _SHARE_MAX * divisor.abs()).any()) for other in others)
 
 
 def _check(step, results):

@@ -219,11 +219,17 @@ for _rank in (1, 2, 3):
     @register_converter(f"aten.replication_pad{_rank}d.default")
     def replication_pad(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
                         padding: Sequence[int]) -> Tensor:
-        for i, pad in enumerate(padding):  # Below 0 it takes elements away.
-            axis, extent = self.rank - 1 - i // 2, self.shape[self.rank - 1 - i // 2]
-            begin, end = (-pad, extent) if i % 2 == 0 else (0, extent + pad)
-            self = self if pad >= 0 else g.slice(self, axis, begin, end)
-        return _padded(g, self, [max(0, pad) for pad in padding], "edge")
+        pads = list(padding)
+        for i in range(0, len(pads), 2):
+            if min(pads[i:i + 2]) >= 0:
+                continue
+            # A pad below 0 takes elements away; what the other side repeats may be one of them.
+            axis = self.rank - 1 - i // 2
+            places = numpy.arange(self.shape[axis] + pads[i] + pads[i + 1]) - pads[i]
+            kept = places.clip(0, self.shape[axis] - 1).astype(numpy.int64)
+            self = g.gather(self, g.constant(kept), axis)
+            pads[i:i + 2] = 0, 0
+        return _padded(g, self, pads, "edge")
 
 
 # ---- Some elements written over.
