@@ -1,7 +1,9 @@
 """How long an inference takes on a host that takes CPU time away without a word.
 
 ./dev bench busy_host [--models NAMES] [--against TUNER] [--rounds N] [--seconds S] [--json]
-How to read it: tests/bench/README.md.
+
+p50 and p99 of `tuner bench` in fresh processes, in turn. The cases are quiet, sleepers that come back late (goal:
+1.05 of quiet), CPUs with 4 % of other work, and both (goal: 1.15). *quiet, again* is the control.
 """
 
 import argparse

@@ -1,7 +1,10 @@
 """How long an inference takes while something else is busy on one of its CPUs.
 
 ./dev bench neighbour [--models NAMES] [--threads N] [--rounds N] [--seconds S] [--json]
-How to read it: tests/bench/README.md.
+
+p50, p90 and p99 of MobileNetV3-Small and ResNet-50 on two threads that are not pinned: quiet, and with a busy loop
+pinned to each CPU in turn. Then the same on one thread, and both quiet cases again as A/A. The last column is a p99
+over the first row's p50 (goal: at most 2 with busy CPUs and two threads).
 """
 
 import argparse

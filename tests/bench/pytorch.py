@@ -9,7 +9,23 @@
 ./dev bench pytorch --swaps [--model NAME] [--threads N] [--callers N] [--calls N] [--turns N]
 ./dev bench pytorch --first [--model NAME] [--threads N] [--rounds N]
 ./dev bench pytorch --training [--model NAME] [--rounds N] [--size N]
-What each column means: tests/bench/README.md.
+What right and whole mean: tests/bench/README.md.
+
+--time: Inductor too. `TORCHINDUCTOR_CACHE_DIR=FOLDER` keeps its code for a later run
+--routes: how many tasks are the same as by PyTorch's ONNX exporter, by `--opset` (23)
+--overhead: CPU time of a call beyond the run, with 4 and 270 parameters
+--contention: a loop of one operator of PyTorch's and one run, over the sum of both alone
+--background: requests each `--every` ms, with a study behind them held and at work in turn (goal: p99 at most
+  1.20), share of the CPUs, trials a minute (goal: 20)
+--sizes: a bundle for a range over one for each size (goal: at most 1.3) and over eager; CPU time on one
+  thread. `--model torch`: layers of PyTorch's own
+--swaps: `--callers` threads call one model during swaps: wrong results (ends with 1), median, p99, longest
+  call (goal: at most twice the median)
+--first: the first answer of a fresh process: eager, nothing kept, the bundle in the cache, `first="eager"`;
+  then the answers after new weights (goal: 1 s from the second on)
+--training: a step with `fallback="inductor"` over Inductor's own, in turn, CPU time on one thread
+--operators: how much of core ATen is right, by PyTorch's own samples (OpInfo). `--table FILE` writes the
+  table of `python/tests:torch_operators_test`
 """
 
 import argparse

@@ -1,7 +1,9 @@
 """Trials a second of studies that share their host: alone, two at once, beside other people's work.
 
 ./dev bench sharing [--task SPEC] [--trials N] [--rounds N] [--json]
-How to read it: tests/bench/README.md.
+
+Trials a second of one study alone, of two at once (their sum), and of one beside a busy loop on every CPU; in turn.
+The table lists what failed: a busy host must condemn no candidate.
 """
 
 import argparse
