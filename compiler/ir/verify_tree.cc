@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/index_space.h"
+#include "compiler/ir/launch.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verify_rules.h"
 
@@ -140,8 +141,13 @@ class TreeVerifier {
     if (node.loop_kind == LoopKind::kVectorized && node.lanes < 1) {
       return Broken("loop ", var.name, ": got ", node.lanes, " lanes, want >= 1");
     }
-    if (node.loop_kind == LoopKind::kBound && node.thread_tag.empty()) {
-      return Broken("loop ", var.name, " is bound to no thread axis");
+    if (node.loop_kind == LoopKind::kBound && TagOf(node) < 0) {
+      return Broken("loop ", var.name, " is bound to ", node.thread_tag,
+                    ", want block.x .. thread.z");
+    }
+    for (const NodeId outer : path_) {
+      if (TagOf(node) < 0 || &Get(outer) == &node || TagOf(Get(outer)) != TagOf(node)) continue;
+      return Broken("loop ", var.name, ": ", node.thread_tag, " is taken by an outer loop");
     }
     if (node.loop_kind == LoopKind::kTensorized && node.intrinsic.empty()) {
       return Broken("loop ", var.name, " names no instruction");

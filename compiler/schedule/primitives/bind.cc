@@ -1,7 +1,6 @@
 // bind@1 m thread=block.x: iterations run on the threads of a GPU grid.
-#include <array>
-
 #include "base/status_macros.h"
+#include "compiler/ir/launch.h"
 #include "compiler/schedule/primitives/annotate.h"
 #include "compiler/schedule/primitives/primitives.h"
 #include "compiler/schedule/rewrite.h"
@@ -12,9 +11,7 @@ absl::Status ApplyBind(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, SerialLoop(step, program));
   RETURN_IF_ERROR(WantIndependent(program, loop));
   ASSIGN_OR_RETURN(const std::string tag, step.GetWord("thread"));
-  constexpr std::array<absl::string_view, 6> kTags = {"block.x",  "block.y",  "block.z",
-                                                      "thread.x", "thread.y", "thread.z"};
-  if (std::find(kTags.begin(), kTags.end(), tag) == kTags.end()) {
+  if (TagOf(tag) < 0) {
     return Refuse("got thread=", tag, ", want block.x .. thread.z");
   }
   for (NodeId outer : LoopsAround(program, program.nodes[loop].parent)) {
