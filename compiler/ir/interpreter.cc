@@ -6,12 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/ir/interpreter_code.h"
+#include "compiler/ir/launch.h"
+#include "compiler/ir/owner_dims.h"
 
 namespace burnish {
 namespace {
@@ -56,10 +57,14 @@ class Interpreter {
       : program_(program), options_(options), machine_(program, options.magnitudes) {
     nodes_.resize(program.nodes.size());
     extents_.assign(program.vars.size(), 1);
+    owners_.resize(program.buffers.size());
   }
 
   absl::StatusOr<std::vector<TensorValue>> Run(const std::vector<TensorValue>& arguments) {
     RETURN_IF_ERROR(Check(arguments));
+    if (program_.lowered && HasBoundLoops(program_)) {
+      ASSIGN_OR_RETURN(owners_, FindOwners(program_));
+    }
     for (size_t b = 0; b < program_.buffers.size(); ++b) FillBorder(machine_.cells[b]);
     if (program_.pack_root >= 0) {
       // Inputs stay unwritten meanwhile: the pack function may read constants only.
@@ -298,13 +303,17 @@ class Interpreter {
   }
 
   // Blocks and threads run one after the other, too: each begins without what another left in its
-  // memory. Threads share that of their block, so that all of a loop over threads runs before what
-  // comes after, as with a barrier in between.
-  void ForgetBound(absl::string_view thread_tag) {
-    const bool block = !absl::StartsWith(thread_tag, "thread.");
-    for (Cells& cells : machine_.cells) {
+  // memory, and in registers that are each iteration's own. Threads share the memory of their
+  // block, so that all of a loop over threads runs before what comes after, as with a barrier in
+  // between.
+  void ForgetBound(NodeId loop) {
+    const bool block = !IsThreadLoop(program_.nodes[loop]);
+    for (size_t b = 0; b < machine_.cells.size(); ++b) {
+      Cells& cells = machine_.cells[b];
       const Scope scope = cells.buffer->scope;
-      if (scope == Scope::kLocal || (block && scope == Scope::kShared)) cells.Forget();
+      const bool own = std::find(owners_[b].loops.begin(), owners_[b].loops.end(), loop) !=
+                       owners_[b].loops.end();
+      if (own || scope == Scope::kLocal || (block && scope == Scope::kShared)) cells.Forget();
     }
   }
 
@@ -351,7 +360,7 @@ class Interpreter {
         const int64_t extent = extents_[node.var];
         for (int64_t i = 0; i < extent; ++i) {
           machine_.vars[node.var] = i;
-          if (node.loop_kind == LoopKind::kBound) ForgetBound(node.thread_tag);
+          if (node.loop_kind == LoopKind::kBound) ForgetBound(id);
           if (!RunChildren(node)) return false;
         }
         return true;
@@ -472,7 +481,8 @@ class Interpreter {
   const InterpretOptions options_;
   Machine machine_;
   std::vector<NodeCode> nodes_;
-  std::vector<int64_t> extents_;  // Current extents of loop variables, by VarId.
+  std::vector<WindowOwners> owners_;  // By BufferId.
+  std::vector<int64_t> extents_;      // Current extents of loop variables, by VarId.
 };
 
 }  // namespace

@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/ir/launch.h"
 #include "compiler/ir/lower_scopes.h"
+#include "compiler/ir/owner_dims.h"
 #include "compiler/ir/skip_borders.h"
 #include "compiler/ir/space_rows.h"
 #include "compiler/ir/specialize.h"
@@ -483,6 +485,7 @@ absl::StatusOr<Program> Lower(const Program& program, const LowerOptions& option
   ASSIGN_OR_RETURN(Program lowered, Specialize(stores, options.max_bodies));
   SkipBorders(lowered);
   SpaceRows(lowered);
+  if (HasBoundLoops(lowered)) RETURN_IF_ERROR(FindOwners(lowered).status());
   // Variables of loops that were copied or dropped are left over, and those that have a map.
   if (!options.for_estimate) Prune(lowered);
   return lowered;

@@ -3,7 +3,8 @@
 // A lowered program has kSeq, kLoop, kIf, kStore, kBarrier and kPrefetch nodes only; every variable
 // is a loop variable, every index expression is simplified, every unrolled or vectorized loop has a
 // constant extent (bodies are specialized: one per distinct size of a ragged tile), every register
-// buffer is indexed by unrolled and vectorized variables only. Every temporary has the scope that
+// buffer is indexed by unrolled and vectorized variables only, and by those of loops over threads
+// that own a dimension. Every temporary has the scope that
 // was asked for or, where none was, one that all who touch it have in common; barriers stand where
 // the threads of a block need what others stored in shared memory. Between top-level nests workers
 // wait in any case. It is what backends compile, what the interpreter can run, and what features

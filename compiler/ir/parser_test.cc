@@ -115,7 +115,7 @@ kernel {
     }
     bind(thread.x) j in 4 {
       if i * 4 + j < 10 {
-        Y[i * 4 + j] max= acc[j] * 2.0
+        Y[i * 4 + j] max= X[i * 4 + j] * 2.0
       }
     }
   }

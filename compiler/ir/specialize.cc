@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/ir/launch.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {
@@ -226,6 +227,7 @@ class Specializer {
       AppendChild(out_, to, inner);
       if (NeedsConstantExtent(loop)) constant_.insert(loop.var);
       if (loop.loop_kind == LoopKind::kVectorized) vectors_.insert(loop.var);
+      if (IsThreadLoop(loop)) threads_.insert(loop.var);
     }
     const bool in_nest =
         std::exchange(in_nest_, in_nest_ || loop.loop_kind == LoopKind::kTensorized);
@@ -233,6 +235,7 @@ class Specializer {
     in_nest_ = in_nest;
     if (!specialized) renamed_.erase(original);
     vectors_.erase(loop.var);
+    threads_.erase(loop.var);
     constant_.erase(loop.var);
     // Out of scope again: an expression after the loop must not be simplified by its range.
     SetExtent(loop.var, -1);
@@ -259,8 +262,9 @@ class Specializer {
     return absl::OkStatus();
   }
 
-  // Registers have no address: each index must be known once unrolled loops are written out. Of a
-  // tile the last two indices are the instruction's own.
+  // Registers have no address: each index must be known once unrolled loops are written out, or be
+  // a thread's own (owner_dims.h has the rest of that rule). Of a tile the last two indices are the
+  // instruction's own.
   absl::Status CheckRegisters(const Node& leaf) const {
     absl::Status status;
     const auto check = [&](BufferId buffer, const std::vector<Expr>& all) {
@@ -273,6 +277,7 @@ class Specializer {
         return;
       }
       for (const Expr& index : absl::MakeConstSpan(all).first(all.size() - (is_tile ? 2 : 0))) {
+        if (index->kind == ExprKind::kVar && threads_.count(index->id) > 0) continue;
         for (VarId var : FreeVars(index)) {
           if (constant_.count(var)) continue;
           status = absl::InvalidArgumentError(
@@ -312,7 +317,7 @@ class Specializer {
   std::vector<int64_t> extents_;    // Greatest of the loops around, by new variable; -1: none.
   std::map<VarId, VarId> renamed_;  // Ragged variables whose copy for one size is being emitted.
   std::set<NodeId> has_ragged_;     // See FindRagged.
-  std::set<VarId> constant_, vectors_;
+  std::set<VarId> constant_, vectors_, threads_;
   bool in_nest_ = false;     // Of an instruction.
   std::set<VarId> emitted_;  // Original variables that have a loop already.
 };

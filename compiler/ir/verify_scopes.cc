@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/ir/launch.h"
+#include "compiler/ir/owner_dims.h"
 #include "compiler/ir/verify_rules.h"
 #include "compiler/target/instruction.h"
 
@@ -210,6 +212,9 @@ class ScopeVerifier {
 
 }  // namespace
 
-absl::Status VerifyScopes(const Program& program) { return ScopeVerifier(program).Run(); }
+absl::Status VerifyScopes(const Program& program) {
+  RETURN_IF_ERROR(ScopeVerifier(program).Run());
+  return HasBoundLoops(program) ? FindOwners(program).status() : absl::OkStatus();
+}
 
 }  // namespace burnish
