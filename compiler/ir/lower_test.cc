@@ -357,25 +357,6 @@ TEST(LowerTest, BarrierStandsBetweenLoopsOverThreadsThatShareMemory) {
   EXPECT_EQ(Count(Print(Lowered(Rows("", kFused))), "barrier\n"), 0);
 }
 
-// A window in shared memory: filled, combined into in each iteration of k, read.
-TEST(LowerTest, BarrierStandsBetweenIterationsThatShareMemory) {
-  const Program lowered = Lowered(RowSums(R"(
-    temp acc: f32[2] shared
-    var io in 2
-    var ii in 2
-    var Y.i in 4 = io * 2 + ii)",
-                                          R"(
-    bind(block.x) io { stage Y in acc { for Y.k { bind(thread.x) ii { run Y } } } })",
-                                          "Y.i; k in 6"));
-  EXPECT_EQ(lowered.buffers[FindBuffer(lowered, "acc")].scope, Scope::kShared);
-  const int count = Count(Print(lowered), "barrier\n");
-  EXPECT_EQ(count, 2) << Print(lowered);
-  for (int i = 0; i < count; ++i) {
-    EXPECT_THAT(WithoutBarrier(lowered, i),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no barrier between")));
-  }
-}
-
 TEST(LowerTest, ForAnEstimateTheKernelIsTheSame) {
   const Program program = Parsed(RowSums(R"(
     temp acc: f32[1] scratch

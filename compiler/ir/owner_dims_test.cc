@@ -102,6 +102,72 @@ TEST(OwnerDimsTest, InterpreterForgetsAThreadsWindow) {
   EXPECT_THAT(Interpret(program, {x}).status(), StatusIs(absl::StatusCode::kInternal));
 }
 
+// ---- Barriers.
+
+TEST(VerifyBarriersTest, OneThreadsElementsNeedNone) {
+  EXPECT_THAT(Refusal(kOwned, "shared"), IsOk());
+  EXPECT_THAT(Refusal(R"(for r in 3 { bind(thread.x) t in 8 { w[t, 0] = X[b, t] }
+    bind(thread.x) u in 8 { Y[b, u] = w[u, 0] } })",
+                      "shared"),
+              IsOk());
+  // Another axis, but of that the first place alone.
+  EXPECT_THAT(Refusal(R"(bind(thread.x) t in 8 { w[t, 0] = X[b, t] }
+    bind(thread.y) y in 2 { bind(thread.x) u in 8 { if y == 0 { Y[b, u] = w[u, 0] } } })",
+                      "shared"),
+              IsOk());
+}
+
+TEST(VerifyBarriersTest, ThreadsThatMeetAtAnElementNeedOne) {
+  constexpr char kWhy[] = "no barrier between loops over threads that touch w";
+  EXPECT_THAT(Refusal(R"(bind(thread.x) t in 8 { w[t, 0] = X[b, t] }
+    bind(thread.x) u in 8 { Y[b, u] = w[7 - u, 0] })",
+                      "shared"),
+              IsRefused(kWhy));
+  EXPECT_THAT(Refusal(R"(bind(thread.x) t in 8 { w[t, 0] = X[b, t] }
+    bind(thread.y) y in 2 { bind(thread.x) u in 8 { Y[b, u] = w[u, 0] } })",
+                      "shared"),
+              IsRefused(kWhy));
+  // One thread stores, all read.
+  EXPECT_THAT(Refusal("w[0, 0] = 1.0\nbind(thread.x) u in 8 { Y[b, u] = w[0, 0] }", "shared"),
+              IsRefused(kWhy));
+  // In the next iteration.
+  EXPECT_THAT(Refusal(R"(for r in 3 { bind(thread.x) t in 8 { w[t, 0] = X[b, t] } barrier
+    bind(thread.x) u in 8 { Y[b, u] = w[7 - u, 0] } })",
+                      "shared"),
+              IsRefused(kWhy));
+  // All threads ask.
+  EXPECT_THAT(Refusal(R"(bind(thread.x) t in 8 { w[t, 0] = X[b, t] }
+    if 0.0 < w[0, 0] { bind(thread.x) u in 8 { Y[b, u] = X[b, u] } })",
+                      "shared"),
+              IsRefused(kWhy));
+}
+
+TEST(VerifyBarriersTest, ThreadsOfOneLoopDoNotMeet) {
+  constexpr char kWhy[] = "threads of one loop meet at an element of w that one of them stores";
+  EXPECT_THAT(Refusal("bind(thread.x) t in 8 { w[0, 0] = X[b, t] Y[b, t] = w[0, 0] }", "shared"),
+              IsRefused(kWhy));
+  EXPECT_THAT(
+      Refusal("bind(thread.x) t in 8 { w[t, 0] = X[b, t] Y[b, t] = w[7 - t, 0] }", "shared"),
+      IsRefused(kWhy));
+  EXPECT_THAT(
+      Refusal("bind(thread.x) t in 8 { w[t, 0] = X[b, t] barrier Y[b, t] = w[t, 0] }", "shared"),
+      IsRefused("a barrier inside a loop over threads"));
+}
+
+// Beyond the points that are looked at, buffers count as a whole.
+TEST(VerifyBarriersTest, HugeProgramIsRefusedInTime) {
+  EXPECT_THAT(ParseProgram(R"(program/1 p
+lowered
+output Y: f32[1]
+temp w: f32[100000000] shared
+var b in 1
+var t in 100000000
+kernel { bind(block.x) b in 1 { bind(thread.x) t in 100000000 { w[t] = 1.0 } } }
+)")
+                  .status(),
+              IsRefused("threads of one loop meet at an element of w"));
+}
+
 TEST(LaunchTest, HasTheGreatestLoopOfEachTag) {
   ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(Text(
                                                   R"(bind(thread.x) y in 2 { w[y, 0] = X[b, y] }

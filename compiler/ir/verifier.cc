@@ -16,6 +16,7 @@ absl::Status Verify(const Program& program) {
   RETURN_IF_ERROR(VerifyBounds(program));
   RETURN_IF_ERROR(VerifyExtents(program));
   if (program.lowered) RETURN_IF_ERROR(VerifyScopes(program));
+  if (program.lowered) RETURN_IF_ERROR(VerifyBarriers(program));
   if (!program.lowered) RETURN_IF_ERROR(VerifyOrder(program, facts));
   return absl::OkStatus();
 }

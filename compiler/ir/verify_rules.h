@@ -50,9 +50,10 @@ absl::Status VerifyPlacement(const Program& program, const TreeFacts& facts);
 absl::Status VerifyBounds(const Program& program);
 // The values of every extent can be found (FindExtentValues).
 absl::Status VerifyExtents(const Program& program);
-// Of a lowered program: every temporary has a memory that all who touch it have in common, and
-// there are barriers where the threads of a block need what others stored.
+// Of a lowered program: every temporary has a memory that all who touch it have in common.
 absl::Status VerifyScopes(const Program& program);
+// Of a lowered program: barriers stand where the threads of a block need what others stored.
+absl::Status VerifyBarriers(const Program& program);
 // What a block reads has been written.
 absl::Status VerifyOrder(const Program& program, const TreeFacts& facts);
 

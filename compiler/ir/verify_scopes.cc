@@ -1,16 +1,13 @@
-// Rules on the memories of a lowered program: who may touch what, and that the threads of a block
-// wait for each other where one needs what another stored. Apart from lower_scopes.cc, which places
-// both, so that one can be wrong without the other.
-#include <map>
+// Rules on the memories of a lowered program: who may touch what. Apart from lower_scopes.cc, which
+// places them, so that one can be wrong without the other.
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/launch.h"
+#include "compiler/ir/lowered.h"
 #include "compiler/ir/owner_dims.h"
 #include "compiler/ir/verify_rules.h"
 #include "compiler/target/instruction.h"
@@ -26,20 +23,17 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// Accesses of shared buffers, of a piece of a block's work: of what comes before its first barrier
-// and of what comes after its last one. Without a barrier both are all accesses.
-using Accesses = std::map<BufferId, int>;
-struct Work {
-  Accesses first, last;
-  bool has_barrier = false;
-};
-
 class ScopeVerifier {
  public:
   explicit ScopeVerifier(const Program& program)
       : program_(program), places_(program.buffers.size()) {}
 
   absl::Status Run() {
+    owners_.resize(program_.buffers.size());
+    has_owners_ = HasBoundLoops(program_);
+    if (has_owners_) {
+      ASSIGN_OR_RETURN(owners_, FindOwners(program_));
+    }
     for (const Buffer& buffer : program_.buffers) {
       if (buffer.role == BufferRole::kTemp && buffer.scope == Scope::kAuto) {
         return Broken("buffer ", buffer.name, " of a lowered program has no scope");
@@ -49,7 +43,7 @@ class ScopeVerifier {
     for (const NodeId nest : program_.nodes[program_.root].children) {
       here_ = {.nest = nest};
       tiles_ = 0;
-      RETURN_IF_ERROR(Walk(nest).status());
+      RETURN_IF_ERROR(Walk(nest));
       // An instruction has its operands in such registers, too: one of each side at least.
       const int64_t registers = GreatestTiles().count;
       if (tiles_ > registers - 2) {
@@ -61,8 +55,6 @@ class ScopeVerifier {
   }
 
  private:
-  enum Access : int { kLoaded = 1, kStored = 2 };
-
   template <typename... Parts>
   static absl::Status Broken(const Parts&... parts) {
     return absl::InvalidArgumentError(absl::StrCat(parts...));
@@ -80,105 +72,34 @@ class ScopeVerifier {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Work> Walk(NodeId id) {
+  absl::Status Walk(NodeId id) {
     const Node& node = program_.nodes[id];
-    switch (node.kind) {
-      case NodeKind::kBarrier:
-        if (!here_.threads.empty()) return Broken("a barrier inside a loop over threads");
-        return Work{.has_barrier = true};
-      case NodeKind::kStore:
-        return Touch(node);
-      case NodeKind::kIf:
-        return WalkBranches(node);
-      case NodeKind::kLoop:
-        return WalkLoop(id);
-      default:
-        return WalkChildren(node);
+    if (node.kind == NodeKind::kStore) {
+      absl::Status status;
+      VisitLoads(node, [&](const ExprNode& load) {
+        if (status.ok()) status = Touch(load.id);
+      });
+      RETURN_IF_ERROR(status);
+      return Touch(node.buffer);
     }
-  }
-
-  absl::StatusOr<Work> WalkLoop(NodeId id) {
-    const Node& node = program_.nodes[id];
-    const bool bound = node.loop_kind == LoopKind::kBound;
-    std::vector<NodeId>* const around = !bound ? nullptr
-                                        : absl::StartsWith(node.thread_tag, "thread.")
-                                            ? &here_.threads
-                                            : &here_.blocks;
-    if (around != nullptr) around->push_back(id);
+    const int tag = TagOf(node);
+    std::vector<NodeId>& around = tag >= kFirstThreadTag ? here_.threads : here_.blocks;
+    if (tag >= 0) around.push_back(id);
     const bool in_nest =
         std::exchange(in_nest_, in_nest_ || node.loop_kind == LoopKind::kTensorized);
-    ASSIGN_OR_RETURN(Work work, WalkChildren(node));
+    for (const NodeId child : node.children) RETURN_IF_ERROR(Walk(child));
     in_nest_ = in_nest;
-    if (around != nullptr) around->pop_back();
-    // The next iteration of a loop that all threads of a block go through together.
-    if (!bound && here_.threads.empty()) RETURN_IF_ERROR(CheckMeeting(work.last, work.first));
-    return work;
-  }
-
-  absl::StatusOr<Work> WalkChildren(const Node& node) {
-    Work all;
-    for (const NodeId child : node.children) {
-      ASSIGN_OR_RETURN(const Work next, Walk(child));
-      // What one thread does in turn needs no barrier.
-      if (here_.threads.empty()) RETURN_IF_ERROR(CheckMeeting(all.last, next.first));
-      if (!all.has_barrier) Add(next.first, all.first);
-      if (next.has_barrier) all.last.clear();
-      Add(next.last, all.last);
-      all.has_barrier = all.has_barrier || next.has_barrier;
-    }
-    return all;
-  }
-
-  absl::StatusOr<Work> WalkBranches(const Node& node) {
-    Work either;
-    for (const NodeId branch : node.children) {
-      ASSIGN_OR_RETURN(const Work work, Walk(branch));
-      Add(work.first, either.first);
-      Add(work.last, either.last);
-    }
-    return either;
-  }
-
-  static void Add(const Accesses& from, Accesses& into) {
-    for (const auto& [buffer, access] : from) into[buffer] |= access;
-  }
-
-  absl::Status CheckMeeting(const Accesses& before, const Accesses& after) const {
-    for (const auto& [buffer, access] : after) {
-      const auto found = before.find(buffer);
-      if (found == before.end() || ((found->second | access) & kStored) == 0) continue;
-      return Broken("no barrier between loops over threads that touch ",
-                    program_.buffers[buffer].name);
-    }
+    if (tag >= 0) around.pop_back();
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Work> Touch(const Node& store) {
-    Work work;
-    absl::Status status;
-    const auto loads = [&](const Expr& e) {
-      VisitExpr(e, [&](const ExprNode& node) {
-        if (status.ok() && node.kind == ExprKind::kLoad) status = TouchOne(node.id, kLoaded, work);
-      });
-    };
-    loads(store.value);
-    for (const Expr& index : store.indices) loads(index);
-    RETURN_IF_ERROR(status);
-    RETURN_IF_ERROR(TouchOne(store.buffer, kStored, work));
-    work.last = work.first;
-    return work;
-  }
-
-  absl::Status TouchOne(BufferId id, Access access, Work& work) {
+  absl::Status Touch(BufferId id) {
     const Buffer& buffer = program_.buffers[id];
     if (buffer.role != BufferRole::kTemp) return absl::OkStatus();
     std::optional<Place>& first = places_[id];
     if (!first.has_value()) {
       first = here_;
-      if (buffer.scope == Scope::kTile) {
-        tiles_ +=
-            ElementCount(buffer.shape) / *buffer.shape.rbegin() / *(buffer.shape.rbegin() + 1);
-      }
+      if (buffer.scope == Scope::kTile) tiles_ += TilesOf(id);
     }
     switch (buffer.scope) {
       case Scope::kScratch:
@@ -194,8 +115,10 @@ class ScopeVerifier {
         }
         if (here_.nest == first->nest) return absl::OkStatus();
         return Broken("tile buffer ", buffer.name, " is touched in more than one nest");
+      case Scope::kRegister:
+        if (!has_owners_ || here_.nest == first->nest) return absl::OkStatus();
+        return Broken("register buffer ", buffer.name, " is touched in more than one launch");
       case Scope::kShared:
-        work.first[id] |= access;
         if (here_.blocks == first->blocks && !here_.blocks.empty()) return absl::OkStatus();
         return Broken("shared buffer ", buffer.name, " is not touched by one block alone");
       default:
@@ -203,8 +126,20 @@ class ScopeVerifier {
     }
   }
 
+  // Tiles of one thread, or of threads that hold them together.
+  int64_t TilesOf(BufferId id) const {
+    const std::vector<int64_t>& shape = program_.buffers[id].shape;
+    int64_t tiles = 1;
+    for (size_t d = 0; d + 2 < shape.size(); ++d) {
+      if (owners_[id].tags.empty() || owners_[id].tags[d] < 0) tiles *= shape[d];
+    }
+    return tiles;
+  }
+
   const Program& program_;
   std::vector<std::optional<Place>> places_;  // By BufferId: of the first touch.
+  std::vector<WindowOwners> owners_;          // By BufferId.
+  bool has_owners_ = false;                   // Loops are bound.
   Place here_;
   bool in_nest_ = false;  // Of an instruction.
   int64_t tiles_ = 0;     // Of sums, of the nest so far.
@@ -212,9 +147,6 @@ class ScopeVerifier {
 
 }  // namespace
 
-absl::Status VerifyScopes(const Program& program) {
-  RETURN_IF_ERROR(ScopeVerifier(program).Run());
-  return HasBoundLoops(program) ? FindOwners(program).status() : absl::OkStatus();
-}
+absl::Status VerifyScopes(const Program& program) { return ScopeVerifier(program).Run(); }
 
 }  // namespace burnish
