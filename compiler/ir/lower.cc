@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/ir/launch.h"
+#include "compiler/ir/lower_barriers.h"
 #include "compiler/ir/lower_scopes.h"
 #include "compiler/ir/owner_dims.h"
 #include "compiler/ir/skip_borders.h"
@@ -47,7 +48,6 @@ class BlockLowering {
       RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
     }
     RETURN_IF_ERROR(ResolveScopes(out_));
-    InsertBarriers(out_);
     for (Var& var : out_.vars) {
       if (!IsConstInt(var.extent)) var.extent = ExpandDefs(in_, var.extent);
       var.def = nullptr;
@@ -485,7 +485,10 @@ absl::StatusOr<Program> Lower(const Program& program, const LowerOptions& option
   ASSIGN_OR_RETURN(Program lowered, Specialize(stores, options.max_bodies));
   SkipBorders(lowered);
   SpaceRows(lowered);
-  if (HasBoundLoops(lowered)) RETURN_IF_ERROR(FindOwners(lowered).status());
+  if (HasBoundLoops(lowered)) {
+    RETURN_IF_ERROR(FindOwners(lowered).status());
+    RETURN_IF_ERROR(InsertBarriers(lowered));
+  }
   // Variables of loops that were copied or dropped are left over, and those that have a map.
   if (!options.for_estimate) Prune(lowered);
   return lowered;

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/ir/launch.h"
 
 namespace burnish {
 namespace {
@@ -22,11 +22,6 @@ void VisitTouched(const Node& leaf, const Visit& visit) {
   });
   if (leaf.combiner != Combiner::kAssign) visit(leaf.buffer, false);
   visit(leaf.buffer, true);
-}
-
-bool IsThreadLoop(const Node& node) {
-  return node.kind == NodeKind::kLoop && node.loop_kind == LoopKind::kBound &&
-         absl::StartsWith(node.thread_tag, "thread.");
 }
 
 // Who touches a buffer, in the kernel.
@@ -51,8 +46,7 @@ struct Users {
 class ScopeResolver {
  public:
   explicit ScopeResolver(Program& program) : program_(program), users_(program.buffers.size()) {
-    has_bound_ = std::any_of(program.nodes.begin(), program.nodes.end(),
-                             [](const Node& node) { return node.loop_kind == LoopKind::kBound; });
+    has_bound_ = HasBoundLoops(program);
   }
 
   absl::Status Run() {
@@ -147,107 +141,8 @@ class ScopeResolver {
   bool has_bound_ = false;
 };
 
-// Buffers in shared memory.
-struct Touched {
-  std::set<BufferId> loaded, stored;
-
-  bool Conflicts(const Touched& next) const {
-    const auto meet = [](const std::set<BufferId>& a, const std::set<BufferId>& b) {
-      return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.count(id) > 0; });
-    };
-    return meet(stored, next.loaded) || meet(stored, next.stored) || meet(loaded, next.stored);
-  }
-  void Add(const Touched& next) {
-    loaded.insert(next.loaded.begin(), next.loaded.end());
-    stored.insert(next.stored.begin(), next.stored.end());
-  }
-};
-
-// What a piece of a block's work touches before its first and after its last barrier; without one,
-// both are all that it touches.
-struct Span {
-  Touched head, tail;
-  bool has_barrier = false;
-
-  void Append(const Span& next) {
-    if (!has_barrier) head.Add(next.head);
-    if (next.has_barrier) tail = {};
-    tail.Add(next.tail);
-    has_barrier = has_barrier || next.has_barrier;
-  }
-};
-
-class BarrierInserter {
- public:
-  explicit BarrierInserter(Program& program) : program_(program) {}
-
-  // All threads of a block pass where a barrier is put: outside of the loops over them.
-  Span Visit(NodeId id) {
-    if (program_.nodes[id].children.empty() || IsThreadLoop(program_.nodes[id])) {
-      const Touched touched = TouchedUnder(id);
-      return {.head = touched, .tail = touched};
-    }
-    if (program_.nodes[id].kind == NodeKind::kIf) return VisitBranches(id);
-    Span span;
-    const std::vector<NodeId> children = std::move(program_.nodes[id].children);
-    program_.nodes[id].children.clear();
-    for (const NodeId child : children) {
-      const Span next = Visit(child);
-      if (span.tail.Conflicts(next.head)) AppendBarrier(id, span);
-      program_.nodes[id].children.push_back(child);
-      span.Append(next);
-    }
-    // The end of an iteration meets the beginning of the next, but for that of another block.
-    const Node& node = program_.nodes[id];
-    if (node.kind == NodeKind::kLoop && node.loop_kind != LoopKind::kBound &&
-        span.tail.Conflicts(span.head)) {
-      AppendBarrier(id, span);
-    }
-    return span;
-  }
-
- private:
-  // Either branch, or none.
-  Span VisitBranches(NodeId id) {
-    Span either;
-    for (const NodeId branch : std::vector<NodeId>(program_.nodes[id].children)) {
-      const Span span = Visit(branch);
-      either.head.Add(span.head);
-      either.tail.Add(span.tail);
-    }
-    return either;
-  }
-
-  void AppendBarrier(NodeId parent, Span& span) {
-    AppendChild(program_, parent, AddNode(program_, {.kind = NodeKind::kBarrier}));
-    span.Append({.has_barrier = true});
-  }
-
-  Touched TouchedUnder(NodeId id) const {
-    Touched touched;
-    for (const NodeId leaf : Subtree(program_, id)) {
-      VisitTouched(program_.nodes[leaf], [&](BufferId buffer, bool is_store) {
-        if (program_.buffers[buffer].scope != Scope::kShared) return;
-        (is_store ? touched.stored : touched.loaded).insert(buffer);
-      });
-    }
-    return touched;
-  }
-
-  Program& program_;
-};
-
 }  // namespace
 
 absl::Status ResolveScopes(Program& program) { return ScopeResolver(program).Run(); }
-
-void InsertBarriers(Program& program) {
-  // Most programs are for CPUs.
-  const bool shares = std::any_of(program.buffers.begin(), program.buffers.end(),
-                                  [](const Buffer& b) { return b.scope == Scope::kShared; });
-  if (!shares) return;
-  const std::vector<NodeId> nests = program.nodes[program.root].children;
-  for (const NodeId nest : nests) BarrierInserter(program).Visit(nest);
-}
 
 }  // namespace burnish

@@ -1,5 +1,4 @@
-// Private to lowering: where temporaries live, and where the threads of a GPU's block have to wait
-// for each other.
+// Private to lowering: where temporaries live.
 #ifndef COMPILER_IR_LOWER_SCOPES_H_
 #define COMPILER_IR_LOWER_SCOPES_H_
 
@@ -14,10 +13,6 @@ namespace burnish {
 // the narrowest memory that all who touch the buffer have in common: a worker's scratch within one
 // parallel nest, a thread's or a block's memory within one nest of bound loops, else kGlobal.
 absl::Status ResolveScopes(Program& program);
-
-// Puts kBarrier nodes between loops over a block's threads where what one of them stores in shared
-// memory is touched by the next, also by the next iteration of a loop around both.
-void InsertBarriers(Program& program);
 
 }  // namespace burnish
 

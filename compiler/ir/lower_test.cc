@@ -357,6 +357,21 @@ TEST(LowerTest, BarrierStandsBetweenLoopsOverThreadsThatShareMemory) {
   EXPECT_EQ(Count(Print(Lowered(Rows("", kFused))), "barrier\n"), 0);
 }
 
+// A window in shared memory: filled, combined into in each iteration of k, read, each element by
+// one thread.
+TEST(LowerTest, ElementOfOneThreadNeedsNoBarrier) {
+  const Program lowered = Lowered(RowSums(R"(
+    temp acc: f32[2] shared
+    var io in 2
+    var ii in 2
+    var Y.i in 4 = io * 2 + ii)",
+                                          R"(
+    bind(block.x) io { stage Y in acc { for Y.k { bind(thread.x) ii { run Y } } } })",
+                                          "Y.i; k in 6"));
+  EXPECT_EQ(lowered.buffers[FindBuffer(lowered, "acc")].scope, Scope::kShared);
+  EXPECT_EQ(Count(Print(lowered), "barrier\n"), 0) << Print(lowered);
+}
+
 TEST(LowerTest, ForAnEstimateTheKernelIsTheSame) {
   const Program program = Parsed(RowSums(R"(
     temp acc: f32[1] scratch

@@ -176,9 +176,6 @@ class Specializer {
         AppendChild(out_, to, AddNode(out_, std::move(leaf)));
         return absl::OkStatus();
       }
-      case NodeKind::kBarrier:
-        AppendChild(out_, to, AddNode(out_, {.kind = NodeKind::kBarrier}));
-        return absl::OkStatus();
       default:
         CHECK(node.kind == NodeKind::kSeq);
         return EmitChildren(id, to);
