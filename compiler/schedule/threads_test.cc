@@ -15,13 +15,14 @@
 #include "base/rng.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/interpreter.h"
-#include "compiler/ir/launch.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/ir/verify_launches.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
+#include "compiler/target/test_device_models.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -104,6 +105,7 @@ TEST(ThreadsTest, TracesLowerToTheseKernels) {
 TEST(ThreadsTest, KernelsComputeWhatTheirProgramsDo) {
   for (const Kernel& kernel : Kernels()) {
     EXPECT_THAT(Verify(kernel.lowered), IsOk()) << kernel.path;
+    EXPECT_THAT(VerifyLaunches(kernel.lowered, GpuLikeDevice()), IsOk()) << kernel.path;
     const std::vector<TensorValue> arguments = RandomArguments(kernel.defined);
     ASSERT_OK_AND_ASSIGN(const auto want, Interpret(kernel.defined, arguments));
     ASSERT_OK_AND_ASSIGN(const auto got, Interpret(kernel.lowered, arguments));

@@ -5,6 +5,7 @@
 #ifndef COMPILER_TARGET_DEVICE_MODEL_H_
 #define COMPILER_TARGET_DEVICE_MODEL_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -105,6 +106,9 @@ struct DeviceModel {
   std::vector<ComputeUnit> units = {};   // The one to prefer first, for each pair of types.
   std::vector<MemoryLevel> levels = {};  // From the core outwards; the last is memory.
   std::vector<ParallelAxis> axes = {};   // From the outermost inwards, each at most once.
+  // Blocks of a launch and threads of a block at most, by x, y and z: the order of kThreadTags
+  // (compiler/ir/launch.h). Zeros where the device runs no blocks.
+  std::array<int64_t, 6> launch_max = {};
   // Of a CPU: the same core as keys name it. The default where the device is none.
   IsaModel core = {};
 

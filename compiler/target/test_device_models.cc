@@ -164,6 +164,7 @@ DeviceModel GpuLikeDevice() {
   model.axes = {{.axis = Axis::kBlock, .extent = 132, .shared_level = "L2"},
                 {.axis = Axis::kWarp, .extent = 32, .barrier_cycles = 30, .shared_level = "shared"},
                 {.axis = Axis::kLane, .extent = 32, .shared_level = "registers"}};
+  model.launch_max = {2'147'483'647, 65'535, 65'535, 1024, 1024, 64};
   return model;
 }
 
@@ -204,6 +205,11 @@ std::vector<std::string> BrokenRules(const DeviceModel& model) {
   CheckUnits(model, broken);
   CheckLevels(model, broken);
   CheckAxes(model, broken);
+  for (const int64_t most : model.launch_max) {
+    if ((most > 0) != (model.FindAxis(Axis::kBlock) != nullptr)) {
+      broken.push_back("launches of a device that runs blocks, and of no other, have limits");
+    }
+  }
   return broken;
 }
 
