@@ -127,7 +127,7 @@ FUNCTION f64 fmod_f64(f64 x, f64 y) {
   f64 rest = abs_f64(x);
   if (!(rest < INF && divisor > 0)) return NAN;
   while (rest >= divisor) {
-    const i64 exponents = 0x7ffll << 52, bits = bits_f64(divisor);
+    const i64 exponents = (i64)0x7ff << 52, bits = bits_f64(divisor);
     const f64 step = number_f64(bits + (bits_f64(rest) & exponents) - (bits & exponents));
     rest -= step > rest ? step * 0.5 : step;
   }
@@ -218,7 +218,7 @@ FUNCTION u64 high_product(u64 a, u64 b) {
 }
 FUNCTION Angle reduce_large_angle(f64 x) {
   const i64 bits = bits_f64(x), first = (bits >> 52 & 0x7ff) - 1075 + 62;
-  const u64 m = (u64)(bits & ((1ll << 52) - 1)) | 1ull << 52, shift = first & 63;
+  const u64 m = (u64)(bits & (((i64)1 << 52) - 1)) | (u64)1 << 52, shift = first & 63;
   u64 words[3], carry = 0;
   for (i32 i = 2; i >= 0; --i) {
     const u64 here = two_over_pi[(first >> 6) + i], next = two_over_pi[(first >> 6) + i + 1];
@@ -226,7 +226,7 @@ FUNCTION Angle reduce_large_angle(f64 x) {
     words[i] = m * part + carry;
     carry = high_product(m, part) + (words[i] < carry);
   }
-  const u64 low = 0xffffffff, n = (words[0] + (1ull << 61)) >> 62;
+  const u64 low = 0xffffffff, n = (words[0] + ((u64)1 << 61)) >> 62;
   words[0] -= n << 62;
   const Pair a = sum_of((f64)((i64)words[0] >> 32) * 0x1p-30, (f64)(words[0] & low) * 0x1p-62);
   const Pair b = sum_of(a.high, (f64)(words[1] >> 32) * 0x1p-94);

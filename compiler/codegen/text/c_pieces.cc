@@ -149,7 +149,7 @@ std::string CFloat(double value, DType type) {
   return absl::StrCat(FloatText(value, type), type == DType::kF32 ? "f" : "");
 }
 
-std::string CPiecesFor(absl::string_view code) {
+std::string CPiecesFor(absl::string_view code, absl::string_view head) {
   std::set<absl::string_view> wanted;
   for (const absl::string_view word : WordsOf(code)) wanted.insert(word);
   std::vector<absl::string_view> chosen;
@@ -159,8 +159,7 @@ std::string CPiecesFor(absl::string_view code) {
     for (const absl::string_view word : WordsOf(piece->text)) wanted.insert(word);
     chosen.insert(chosen.begin(), piece->text);
   }
-  return absl::StrCat(kCDialect, "\n", kCContext, chosen.empty() ? "" : "\n",
-                      absl::StrJoin(chosen, ""));
+  return absl::StrCat(head, chosen.empty() ? "" : "\n", absl::StrJoin(chosen, ""));
 }
 
 bool IsCWord(absl::string_view name) {

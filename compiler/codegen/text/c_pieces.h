@@ -18,8 +18,9 @@ std::string CInteger(int64_t value, DType type);
 // "0.5f", "0x1.8p+0", "(f32)INF".
 std::string CFloat(double value, DType type);
 
-// What `code` mentions and what that mentions, in an order that C takes.
-std::string CPiecesFor(absl::string_view code);
+// Behind `head`, the words of a dialect: what `code` mentions and what that mentions, in an order
+// that C takes.
+std::string CPiecesFor(absl::string_view code, absl::string_view head);
 // Whether a name stands for something else already: a word of C or of a piece.
 bool IsCWord(absl::string_view name);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "compiler/codegen/text/c_pieces.h"
@@ -28,6 +29,13 @@ std::string SafeCName(absl::string_view name) {
   // A leading underscore is the compiler's.
   if (safe.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(safe[0]))) safe = "x" + safe;
   return safe;
+}
+
+absl::Status CheckSymbol(const std::string& symbol) {
+  if (symbol == SafeCName(symbol) && !IsCWord(symbol) && !absl::StartsWith(symbol, kTablePrefix)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("the name is none of a function in C");
 }
 
 std::string NoteOf(const Node& loop) {
@@ -117,7 +125,7 @@ void CPrinter::Visit(NodeId id) {
 std::string CPrinter::At(const Expr& e, int level) { return InParens(Print(e), level); }
 
 std::string CPrinter::NewName(absl::string_view name) {
-  const std::string safe = SafeCName(name);
+  const std::string safe = absl::StrCat(prefix_, SafeCName(name));
   std::string unique = safe;
   for (int i = 2; IsCWord(unique) || !names_.insert(unique).second; ++i) {
     unique = absl::StrCat(safe, "_", i);
@@ -132,7 +140,16 @@ std::string CPrinter::Element(BufferId buffer, const std::vector<Expr>& indices)
     Fail(absl::StrCat("buffer ", of.name, " is no memory of this function"));
   }
   Expr place = Int(of.storage.offset);
-  for (size_t d = 0; d < indices.size(); ++d) place = place + indices[d] * of.storage.strides[d];
+  int64_t owned = 1;  // Places of the dimensions so far that threads tell apart: not in the array.
+  for (size_t d = indices.size(); d-- > 0;) {
+    const bool own =
+        !owners_.empty() && !owners_[buffer].tags.empty() && owners_[buffer].tags[d] >= 0;
+    if (own) {
+      owned *= of.shape[d];
+    } else {
+      place = place + indices[d] * (of.storage.strides[d] / owned);
+    }
+  }
   place = Simplify(place, Ranges());
   for (const VarId var : FreeVars(place)) {
     if (of.scope != Scope::kRegister || vars_[var].unrolled) continue;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "compiler/ir/owner_dims.h"
 #include "compiler/ir/program.h"
 #include "compiler/ir/simplify.h"
 
@@ -21,6 +22,9 @@ inline constexpr char kTablePrefix[] = "table_";
 
 // `name` with signs that C's names do not have as underscores.
 std::string SafeCName(absl::string_view name);
+
+// INVALID_ARGUMENT where the name is none that a kernel may have in C.
+absl::Status CheckSymbol(const std::string& symbol);
 
 // How tightly C's operators bind, loosest first. Comparisons never stand side by side.
 enum Level { kTernary, kOr, kAnd, kCompare, kSum, kProduct, kUnary, kPrimary };
@@ -98,6 +102,8 @@ class CPrinter {
   std::vector<std::string> buffers_;  // Names by BufferId; empty: no address here.
   std::map<const ConstTable*, std::string> tables_;
   std::set<std::string> names_;
+  std::vector<WindowOwners> owners_;  // By BufferId; empty where there are no threads.
+  std::string prefix_;                // Of all names.
   std::string table_text_, text_;
   int depth_ = 0;
   absl::Status status_;  // The first error: INVALID_ARGUMENT.

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/kernel_layout.h"
+#include "compiler/codegen/text/c_helpers.h"
 #include "compiler/codegen/text/c_pieces.h"
 #include "compiler/codegen/text/c_printer.h"
 #include "compiler/ir/simplify.h"
@@ -144,10 +144,7 @@ absl::StatusOr<CText> PrintC(absl::Span<const KernelSource> sources) {
   std::string functions;
   const auto print = [&](const KernelSource& source) -> absl::Status {
     const Program& program = *source.program;
-    if (source.symbol != SafeCName(source.symbol) || IsCWord(source.symbol) ||
-        absl::StartsWith(source.symbol, kTablePrefix)) {
-      return absl::InvalidArgumentError("the name is none of a function in C");
-    }
+    RETURN_IF_ERROR(CheckSymbol(source.symbol));
     ASSIGN_OR_RETURN(const KernelLayout layout, PlanLayout(program));
     printed.kernels.push_back(InfoOf(source, layout));
     for (const bool pack : {false, true}) {
@@ -168,7 +165,8 @@ absl::StatusOr<CText> PrintC(absl::Span<const KernelSource> sources) {
       return absl::Status(status.code(), absl::StrCat(source.symbol, ": ", status.message()));
     }
   }
-  printed.text = absl::StrCat(CPiecesFor(functions), functions);
+  printed.text =
+      absl::StrCat(CPiecesFor(functions, absl::StrCat(kCDialect, "\n", kCContext)), functions);
   return printed;
 }
 
