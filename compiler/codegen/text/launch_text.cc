@@ -179,6 +179,17 @@ void LaunchPrinter::Loop(const Node& loop) {
   Line("}");
 }
 
+// C cannot call a function of any number of parameters: one that takes them as an array.
+std::string Caller(const TextLaunch& launch) {
+  std::vector<std::string> arguments;
+  for (size_t i = 0; i <= launch.buffers.size(); ++i) {
+    arguments.push_back(absl::StrCat("buffers[", i, "]"));
+  }
+  return absl::StrCat("void ", launch.symbol,
+                      "_call(void* const* buffers, const Emulation* here) {\n  ", launch.symbol,
+                      "(", absl::StrJoin(arguments, ", "), ", here);\n}\n");
+}
+
 std::string HeadOf(TextDialect dialect) {
   switch (dialect) {
     case TextDialect::kOpenCl:
@@ -215,6 +226,7 @@ absl::StatusOr<LaunchText> PrintLaunches(const KernelSource& source, TextDialect
       ASSIGN_OR_RETURN(const std::string text,
                        LaunchPrinter(program, *owners, table_count).Print(nest, launch));
       absl::StrAppend(&functions, "\n", text);
+      if (dialect == TextDialect::kEmulated) absl::StrAppend(&functions, Caller(launch));
       launches.push_back(std::move(launch));
     }
     return absl::OkStatus();

@@ -41,6 +41,8 @@ const std::vector<std::string>& Arguments() {
   return *arguments;
 }
 
+}  // namespace
+
 absl::StatusOr<std::string> CompileC(const std::string& source) {
   ASSIGN_OR_RETURN(const ExitInfo exit, RunSubprocess({.program = "/usr/bin/env",
                                                        .args = Arguments(),
@@ -51,6 +53,8 @@ absl::StatusOr<std::string> CompileC(const std::string& source) {
   if (exit.exit_code == 127) return absl::UnavailableError("there is no clang-19: install it");
   return absl::InternalError(absl::StrCat("clang-19: ", Describe(exit)));
 }
+
+namespace {
 
 class TextBackend : public Backend {
  public:
