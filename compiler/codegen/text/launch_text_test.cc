@@ -17,6 +17,7 @@
 #include "base/status_matchers.h"
 #include "compiler/codegen/text/emulator.h"
 #include "compiler/codegen/text/launch_runner.h"
+#include "compiler/codegen/text/opencl_device.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/parser.h"
 #include "gmock/gmock.h"
@@ -201,6 +202,16 @@ kernel { bind(thread.x) t in 8 { Y[t] = 1.0 Z[t] = Y[7 - t] } }
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("burnish_kernel_0: threads of one launch would see each other's "
                                  "elements of Y")));
+}
+
+TEST(LaunchTextTest, OpenClComputesTheSame) {
+  if (const absl::Status found = FindOpenCl(); !found.ok()) GTEST_SKIP() << found.message();
+  for (const Kernel& kernel : Kernels()) {
+    ASSERT_OK_AND_ASSIGN(const LaunchText text,
+                         PrintLaunches({.program = &kernel.program}, TextDialect::kOpenCl));
+    ASSERT_OK_AND_ASSIGN(const auto device, MakeOpenClDevice(text));
+    EXPECT_LE(ErrorOn(*device, kernel.program, text), 1e-5) << kernel.name;
+  }
 }
 
 }  // namespace
