@@ -244,11 +244,11 @@ FUNCTION f64 sine(f64 x, i32 quarters) {
   if (!(a < INF)) return NAN;
   const Angle angle = a < 0x1p20 ? reduce_angle(x) : reduce_large_angle(x);
   const Pair r = angle.r;
-  const f64 z = r.high * r.high, cube = z * r.high, half = z * 0.5, about = 1 - half;
-  const f64 correction = 0.5 * r.low - cube * poly_sin(z);
+  const f64 z = r.high * r.high, cube = z * r.high, halved = z * 0.5;
+  const f64 about = 1 - halved, correction = 0.5 * r.low - cube * poly_sin(z);
   const f64 tail = z * (z * poly_cos(z)) - r.high * r.low;
   const i32 n = angle.n + quarters;
-  const f64 value = n & 1 ? about + (1 - about - half + tail)
+  const f64 value = n & 1 ? about + (1 - about - halved + tail)
                           : r.high - (z * correction - r.low - cube * -0.16666666666666666);
   return n & 2 ? -value : value;
 }

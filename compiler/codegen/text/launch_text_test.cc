@@ -15,9 +15,11 @@
 #include "absl/strings/str_split.h"
 #include "base/rng.h"
 #include "base/status_matchers.h"
+#include "compiler/codegen/test_programs.h"
 #include "compiler/codegen/text/emulator.h"
 #include "compiler/codegen/text/launch_runner.h"
 #include "compiler/codegen/text/opencl_device.h"
+#include "compiler/ir/expr.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/parser.h"
 #include "gmock/gmock.h"
@@ -211,6 +213,49 @@ TEST(LaunchTextTest, OpenClComputesTheSame) {
                          PrintLaunches({.program = &kernel.program}, TextDialect::kOpenCl));
     ASSERT_OK_AND_ASSIGN(const auto device, MakeOpenClDevice(text));
     EXPECT_LE(ErrorOn(*device, kernel.program, text), 1e-5) << kernel.name;
+  }
+}
+
+// Of one type a launch of one thread; a whole suite would take a minute and more of the driver.
+TEST(LaunchTextTest, OpenClHasEveryFunction) {
+  if (const absl::Status found = FindOpenCl(); !found.ok()) GTEST_SKIP() << found.message();
+  const TensorValue x = {.dtype = DType::kF64, .shape = {6}, .floats = {0.25, 1, 2.5, 7, 30, 1e6}};
+  ProgramWriter w("functions");
+  const BufferId in = w.Add("X", {6}, BufferRole::kInput, DType::kF64);
+  w.Loop(LoopKind::kSerial, 6, [&](Expr i) {
+    const Expr p = w.At(in, {i});
+    const auto store = [&](const Expr& value) {
+      const std::string name = absl::StrCat("out", w.program().buffers.size());
+      w.Store(w.Add(name, {6}, BufferRole::kOutput, value->dtype), {i}, value);
+    };
+    for (const ExprKind kind :
+         {ExprKind::kExp, ExprKind::kLog, ExprKind::kTanh, ExprKind::kErf, ExprKind::kSin,
+          ExprKind::kCos, ExprKind::kSqrt, ExprKind::kFloor}) {
+      store(Unary(kind, p));
+      store(Unary(kind, Cast(DType::kF32, p)));
+    }
+    store(Binary(ExprKind::kPow, p, Float(0.5, DType::kF64)));
+    store(Binary(ExprKind::kMod, p, Float(0.7, DType::kF64)));
+    for (const DType type : {DType::kF16, DType::kBf16, DType::kI64, DType::kU8}) {
+      store(Cast(type, p));
+    }
+  });
+  ASSERT_OK_AND_ASSIGN(const LaunchText text,
+                       PrintLaunches({.program = &w.program()}, TextDialect::kOpenCl));
+  ASSERT_OK_AND_ASSIGN(const auto device, MakeOpenClDevice(text));
+  ASSERT_OK_AND_ASSIGN(const auto want, Interpret(w.program(), {x}));
+  ASSERT_OK_AND_ASSIGN(const auto got, RunLaunches(w.program(), text, {x}, *device));
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t k = 0; k < want.size(); ++k) {
+    EXPECT_EQ(got[k].integers, want[k].integers);
+    // The interpreter computes in f64 what a kernel rounds to its type.
+    const double relative = want[k].dtype == DType::kF64 ? 1e-14 : 1e-6;
+    for (size_t i = 0; i < want[k].floats.size(); ++i) {
+      if (got[k].floats[i] == want[k].floats[i]) continue;  // Infinity, too.
+      EXPECT_NEAR(got[k].floats[i], want[k].floats[i],
+                  relative * std::abs(want[k].floats[i]) + 1e-300)
+          << "result " << k << " of " << x.floats[i];
+    }
   }
 }
 
