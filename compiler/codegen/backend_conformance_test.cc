@@ -2,6 +2,7 @@
 // instruction set that the backend makes code for. All of them are compiled for; those that this
 // host has are run.
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -9,11 +10,15 @@
 
 #include "base/cpu_info.h"
 #include "base/rng.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/kernel_runner.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/codegen/test_programs.h"
+#include "compiler/codegen/text/emulator.h"
+#include "compiler/codegen/text/launch_runner.h"
+#include "compiler/codegen/text/launch_text.h"
 #include "compiler/codegen/text/text_backend.h"
 #include "compiler/ir/interpreter.h"
 #include "gtest/gtest.h"
@@ -31,6 +36,8 @@ struct Isa {
   std::vector<std::string> features;
   int lanes;  // Of a float vector.
   std::unique_ptr<Backend> (*make)() = [] { return MakeLlvmBackend(); };
+  // Where it prints launches: what they run on.
+  std::function<absl::StatusOr<std::unique_ptr<LaunchDevice>>(const LaunchText&)> device = nullptr;
 };
 
 const std::vector<std::string>& Sse42() {
@@ -61,6 +68,14 @@ std::vector<Isa> Isas() {
 // The text backend makes one code for all.
 Isa Text() { return {.name = "c", .features = Sse42(), .lanes = 4, .make = &MakeTextBackend}; }
 
+// Programs without threads run on one thread of a device.
+Isa Emulated() {
+  Isa isa = Text();
+  isa.name = "emulated";
+  isa.device = [](const LaunchText& text) { return MakeEmulator(text, ThreadOrder::kForward); };
+  return isa;
+}
+
 class BackendConformanceTest : public ::testing::TestWithParam<Isa> {
  protected:
   int lanes() const { return GetParam().lanes; }
@@ -78,22 +93,41 @@ class BackendConformanceTest : public ::testing::TestWithParam<Isa> {
   // Floats differ by at most `tolerance` times the magnitude of what was added up.
   void Check(const Program& program, const std::vector<TensorValue>& arguments,
              double tolerance = 4e-7) {
-    ASSERT_OK_AND_ASSIGN(CompiledModule module,
-                         backend_->Compile(target(), {{.program = &program}}));
     ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want,
                          Interpret(program, arguments, {.magnitudes = true}));
+    const auto expect_near = [&](const std::vector<TensorValue>& got) {
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < want.size(); ++i) ExpectNear(got[i], want[i], tolerance);
+    };
+    if (GetParam().device != nullptr) {
+      ASSERT_OK_AND_ASSIGN(const auto got, Launched(program, arguments));
+      return expect_near(got);
+    }
+    ASSERT_OK_AND_ASSIGN(CompiledModule module,
+                         backend_->Compile(target(), {{.program = &program}}));
     if (!HostRuns()) GTEST_SKIP() << "compiled, not run: the CPU lacks features";
     ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
     for (int workers : {1, 2, 3}) {
       SCOPED_TRACE(testing::Message() << workers << " workers");
       ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
                            runner.Run(program, arguments, workers));
-      ASSERT_EQ(got.size(), want.size());
-      for (size_t i = 0; i < want.size(); ++i) ExpectNear(got[i], want[i], tolerance);
+      expect_near(got);
     }
   }
 
+  absl::StatusOr<LaunchText> Printed(const Program& program) const {
+    return PrintLaunches({.program = &program}, TextDialect::kEmulated);
+  }
+
+  absl::StatusOr<std::vector<TensorValue>> Launched(
+      const Program& program, const std::vector<TensorValue>& arguments) const {
+    ASSIGN_OR_RETURN(const LaunchText text, Printed(program));
+    ASSIGN_OR_RETURN(const auto device, GetParam().device(text));
+    return RunLaunches(program, text, arguments, *device);
+  }
+
   absl::Status RunStatus(const Program& program, const std::vector<TensorValue>& arguments) {
+    if (GetParam().device != nullptr) return Launched(program, arguments).status();
     auto module = backend_->Compile(target(), {{.program = &program}});
     if (!module.ok()) return module.status();
     auto runner = KernelRunner::Load(std::move(*module));
@@ -102,6 +136,7 @@ class BackendConformanceTest : public ::testing::TestWithParam<Isa> {
   }
 
   absl::Status CompileStatus(const Program& program) {
+    if (GetParam().device != nullptr) return Printed(program).status();
     return backend_->Compile(target(), {{.program = &program}}).status();
   }
 
@@ -779,7 +814,7 @@ TEST_P(BackendConformanceTest, WinogradTransformOfConstantsLeavesAddsOnly) {
       lanes());
   Check(w.program(), {Random({4, channels})});
   // In C the matrix is read in loops, which the C compiler writes out.
-  if (GetParam().name == "c") return;
+  if (GetParam().make == &MakeTextBackend) return;
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        backend_->Emit(target(), {.program = &w.program()}, "llvm"));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("fmul")));
@@ -800,6 +835,7 @@ TEST_P(BackendConformanceTest, TablesAreReadAtRunTime) {
 }
 
 TEST_P(BackendConformanceTest, CompilingTwiceGivesTheSameBytes) {
+  if (GetParam().device != nullptr) GTEST_SKIP() << "launches are no module";
   const Program program = GemmTileProgram({.lanes = lanes()});
   ASSERT_OK_AND_ASSIGN(const CompiledModule first,
                        backend_->Compile(target(), {{.program = &program}}));
@@ -809,6 +845,7 @@ TEST_P(BackendConformanceTest, CompilingTwiceGivesTheSameBytes) {
 }
 
 TEST_P(BackendConformanceTest, ManyKernelsInOneModule) {
+  if (GetParam().device != nullptr) GTEST_SKIP() << "launches are no module";
   const TensorValue a = Random({13});
   const Program one = Elementwise(DType::kF32, {a},
                                   [](ProgramWriter& w, Expr i) { return w.At(0, {i}) + Float(1); });
@@ -850,7 +887,7 @@ TEST_P(BackendConformanceTest, RefusesWhatItCannotDo) {
 
 INSTANTIATE_TEST_SUITE_P(Llvm, BackendConformanceTest, ::testing::ValuesIn(Isas()),
                          [](const auto& info) { return info.param.name; });
-INSTANTIATE_TEST_SUITE_P(Text, BackendConformanceTest, ::testing::Values(Text()),
+INSTANTIATE_TEST_SUITE_P(Text, BackendConformanceTest, ::testing::Values(Text(), Emulated()),
                          [](const auto& info) { return info.param.name; });
 
 // LLVM alone: the text backend's code needs no feature of a target.

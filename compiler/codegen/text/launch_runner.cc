@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<TensorValue>> RunLaunches(const Program& program, con
       of_launch.emplace_back(reinterpret_cast<uint8_t*>(&error), sizeof(error));
       RETURN_IF_ERROR(device.Run(launch, of_launch));
       if (error != 0) {
-        return absl::OutOfRangeError(absl::StrCat(launch.symbol, " gave code ", error));
+        return absl::OutOfRangeError(absl::StrCat(launch.symbol, " returned ", error));
       }
     }
   }

@@ -48,12 +48,14 @@ class LaunchPrinter : private CPrinter {
   }
 
   Launch launch_;
+  NodeId nest_ = -1;
   std::vector<bool> around_ = std::vector<bool>(kThreadTags.size());  // By tag: a loop is.
   bool alone_ = false;  // Inside of what the first threads do.
 };
 
 absl::StatusOr<std::string> LaunchPrinter::Print(NodeId nest, TextLaunch& launch) {
   launch_ = launch.launch;
+  nest_ = nest;
   RETURN_IF_ERROR(Declare(nest, launch));
   Line("i32 error = 0;");
   Visit(nest);
@@ -152,6 +154,11 @@ void LaunchPrinter::Visit(NodeId id) {
 void LaunchPrinter::Loop(const Node& loop) {
   const int found = TagOf(loop);
   if (found < 0) {
+    // The one thread that runs such a program does all workers' iterations.
+    if (loop.loop_kind == LoopKind::kParallel && &loop != &program_.nodes[nest_]) {
+      return Fail(
+          absl::StrCat("loop ", program_.vars[loop.var].name, " is parallel and not outermost"));
+    }
     if (loop.loop_kind != LoopKind::kSerial && loop.loop_kind != LoopKind::kParallel) {
       Line("UNROLL");
     }
