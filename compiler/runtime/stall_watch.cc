@@ -137,7 +137,11 @@ void StallWatch::Lend(const Waiter& waiter, int victim) {
   }
   // Before the victim moves: it may have this CPU at once, and until this thread has it again
   // nobody would tell the victim to sleep where it waits.
-  region_.Lend(victim, waiter.self, MonotonicNs());
+  Thread& lent = threads_[victim];
+  lent.lent_in = waiter.old;
+  lent.lent_at_ns = MonotonicNs();
+  lent.lent_at_ran_ns = CpuNs(lent.clock.load(std::memory_order_relaxed));
+  region_.Lend(victim, waiter.self, lent.lent_at_ns);
   waiter.spin_ns.store(0, std::memory_order_relaxed);
   if (!MoveHere(victim)) {
     region_.Refuse(victim, MonotonicNs());
@@ -150,10 +154,18 @@ void StallWatch::TakeBack(const Waiter& waiter) {
   is_lending_.store(true, std::memory_order_seq_cst);
   // As in Lend.
   if (waiter.word.LoadInOrder() == waiter.old) {
-    MoveBack(region_.TakeBack(waiter.self, MonotonicNs()));
+    const int64_t now_ns = MonotonicNs();
+    MoveBack(region_.TakeBack(waiter.self, now_ns, HasRun(waiter, now_ns)));
     RestoreSpin(waiter);
   }
   is_lending_.store(false, std::memory_order_release);
+}
+
+bool StallWatch::HasRun(const Waiter& waiter, int64_t now_ns) const {
+  const Thread& victim = threads_[region_.LoanOf(waiter.self).victim];
+  const int64_t ran_ns =
+      CpuNs(victim.clock.load(std::memory_order_relaxed)) - victim.lent_at_ran_ns;
+  return waiter.old != victim.lent_in || 8 * ran_ns > now_ns - victim.lent_at_ns;
 }
 
 void StallWatch::RestoreSpin(const Waiter& waiter) {

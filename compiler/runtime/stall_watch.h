@@ -58,9 +58,12 @@ class StallWatch {
  private:
   struct alignas(64) Thread {
     std::atomic<clockid_t> clock{0};
-    // Of a victim: its mask before the loan, and the CPU that it was moved to.
+    // Of a victim: its mask before the loan, the CPU that it was moved to, the wait in which that
+    // was, and the time and its CPU time then.
     cpu_set_t mask = {};
     int lent_cpu = 0;
+    uint32_t lent_in = 0;
+    int64_t lent_at_ns = 0, lent_at_ran_ns = 0;
   };
   // A wait on the machine: what its actions are done to.
   struct Waiter {
@@ -76,6 +79,8 @@ class StallWatch {
   void Lend(const Waiter& waiter, int victim);
   void TakeBack(const Waiter& waiter);
   bool MoveHere(int victim);
+  // Of the loan in which the waiter takes part.
+  bool HasRun(const Waiter& waiter, int64_t now_ns) const;
   // Where no loan is left.
   void RestoreSpin(const Waiter& waiter);
 

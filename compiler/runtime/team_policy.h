@@ -1,4 +1,4 @@
-// Which threads of a pool take part in regions, by how often they were found without a CPU. ADR 14.
+// Which threads of a pool take part in regions, by how often loans did not help them. ADR 14.
 #ifndef COMPILER_RUNTIME_TEAM_POLICY_H_
 #define COMPILER_RUNTIME_TEAM_POLICY_H_
 
@@ -11,10 +11,9 @@ namespace burnish {
 // back to see whether its CPU is free again.
 class TeamPolicy {
  public:
-  // A stall within this time or this number of regions after the last one, or after a thread came
-  // back, says that its CPU is somebody else's as well: threads that share a CPU take turns of a
-  // few milliseconds. Rarer ones, which any machine has, cost less than to go on without the
-  // thread. The number is for inferences that are far apart.
+  // A region without a CPU within this time or this number of regions after the last one, or after
+  // a thread came back, says that this goes on. Rarer ones, which any machine has, cost less than
+  // to go on without the thread. The number is for inferences that are far apart.
   static constexpr int64_t kCalmNs = 10'000'000;
   static constexpr uint32_t kCalmRegions = 3;
   // A try costs one inference some 0.1 ms beyond what it takes without the thread; a CPU that is

@@ -249,7 +249,7 @@ void ThreadPool::EndStalls(const RegionLoans& loans) {
       watch_.MoveBack(loan);
     }
   }
-  for (const RegionLoans::Loan& stall : loans.EndStalls(now_ns)) {
+  for (const RegionLoans::Loan& stall : loans.helpless()) {
     const int victim = thread_of(stall.victim);
     policy_.OnStall(victim == 0 ? thread_of(stall.helper) : victim, now_ns, region_);
   }

@@ -63,8 +63,8 @@ struct ThreadPoolOptions {
 // must not start another on the same pool.
 //
 // Where a thread is found to wait for a CPU that somebody else uses, it gets that of a thread which
-// only waits for it, for some milliseconds; after the second region that ends so, regions run
-// without it for a while (ADR 14). Results do not depend on who takes part.
+// only waits for it, for some milliseconds. Where that does not help, regions run without it for a
+// while from the second one on (ADR 14). Results do not depend on who takes part.
 //
 // In a forked child the pool starts threads again when it needs them, fewer where the system gives
 // no more.

@@ -191,7 +191,6 @@ TEST(StallTest, AThreadWithoutItsCpuGetsThatOfOneThatWaitsForIt) {
   const int64_t deadline_ns = MonotonicNs() + 60'000'000'000;
   std::atomic<bool> got_another[2] = {false, false};
   while (!(got_another[0] && got_another[1]) && MonotonicNs() < deadline_ns) {
-    // After two stalls regions go on without the thread for a while.
     ASSERT_TRUE(pool->RunOnThoseThatCome([&](int worker, int workers) {
                       if (workers == 2 && UsableCpus() == std::vector<int>{busy}) {
                         while (sched_getcpu() == busy && MonotonicNs() < deadline_ns) {

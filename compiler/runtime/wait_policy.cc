@@ -25,58 +25,42 @@ void RegionLoans::Lend(int victim, int helper, int64_t now_ns) {
     threads_[number].shares_cpu.store(true, std::memory_order_relaxed);
   }
   loans_.push_back({.victim = victim, .helper = helper});
-  NoteStall(victim, helper, now_ns);
+  is_clear_ = false;
 }
 
 void RegionLoans::Refuse(int victim, int64_t now_ns) {
-  const Loan loan = TakeBack(victim, now_ns);
+  TakeBack(victim, now_ns, /*has_run=*/false);
   --threads_[victim].loan_count;
-  NoteStall(loan.victim, loan.helper, now_ns);
 }
 
-void RegionLoans::NoteStall(int victim, int helper, int64_t now_ns) {
-  is_clear_ = false;
-  for (Stall& stall : stalls_) {
-    if (stall.loan.victim != victim) continue;
-    if (stall.since_ns == kNotNow) stall.since_ns = now_ns;
-    return;
-  }
-  stalls_.push_back(
-      {.loan = {.victim = victim, .helper = helper}, .first_ns = now_ns, .since_ns = now_ns});
+void RegionLoans::NoteHelpless(const Loan& loan) {
+  const auto is_known = [&](const Loan& each) { return each.victim == loan.victim; };
+  if (std::none_of(helpless_.begin(), helpless_.end(), is_known)) helpless_.push_back(loan);
 }
 
-std::vector<RegionLoans::Loan> RegionLoans::EndStalls(int64_t now_ns) const {
-  std::vector<Loan> found;
-  for (const Stall& stall : stalls_) {
-    const int64_t last_ns = stall.since_ns == kNotNow ? 0 : now_ns - stall.since_ns;
-    if (2 * (stall.lacked_ns + last_ns) >= now_ns - stall.first_ns) found.push_back(stall.loan);
-  }
-  return found;
-}
-
-RegionLoans::Loan RegionLoans::TakeBack(int number, int64_t now_ns) {
+const RegionLoans::Loan& RegionLoans::LoanOf(int number) const {
   const auto found = std::find_if(loans_.begin(), loans_.end(), [number](const Loan& each) {
     return each.victim == number || each.helper == number;
   });
   CHECK(found != loans_.end());
-  const Loan loan = *found;
+  return *found;
+}
+
+RegionLoans::Loan RegionLoans::TakeBack(int number, int64_t now_ns, bool has_run) {
+  const Loan loan = LoanOf(number);
   for (int each : {loan.victim, loan.helper}) {
     threads_[each].until_ns.store(now_ns + kWakingNs, std::memory_order_relaxed);
     threads_[each].shares_cpu.store(false, std::memory_order_relaxed);
   }
-  loans_.erase(found);
-  for (Stall& stall : stalls_) {
-    if (stall.loan.victim != loan.victim) continue;
-    stall.lacked_ns += now_ns - stall.since_ns;
-    stall.since_ns = kNotNow;
-  }
+  std::erase_if(loans_, [&](const Loan& each) { return each.victim == loan.victim; });
+  if (!has_run) NoteHelpless(loan);
   return loan;
 }
 
 void RegionLoans::Clear() {
   is_clear_ = true;
   loans_.clear();
-  stalls_.clear();
+  helpless_.clear();
   for (Thread& thread : threads_) {
     thread.shares_cpu.store(false, std::memory_order_relaxed);
     thread.until_ns.store(0, std::memory_order_relaxed);

@@ -34,7 +34,7 @@ class RegionLoans {
   explicit RegionLoans(int thread_count) : threads_(thread_count) {
     // So that a loan takes no memory.
     loans_.reserve(thread_count);
-    stalls_.reserve(thread_count);
+    helpless_.reserve(thread_count);
   }
 
   // By one thread, before the others of a region start. `region`: differs from the one before.
@@ -62,14 +62,16 @@ class RegionLoans {
   bool MayLackCpu(int number, uint32_t phase, int64_t now_ns, int64_t waited_ns) const;
 
   void Lend(int victim, int helper, int64_t now_ns);
-  // Ends the loan in which `number` takes part.
-  Loan TakeBack(int number, int64_t now_ns);
+  // In which `number` takes part.
+  const Loan& LoanOf(int number) const;
+  // Ends that loan. `has_run`: its victim has, or came to another barrier.
+  Loan TakeBack(int number, int64_t now_ns, bool has_run);
   const std::vector<Loan>& loans() const { return loans_; }
   // The system has refused the loan that this thread was to get.
   void Refuse(int victim, int64_t now_ns);
-  // Threads that lacked a CPU for half of the time since that was first seen: loans make the best
-  // of somebody else's shorter turns.
-  std::vector<Loan> EndStalls(int64_t now_ns) const;
+  // Threads that lacked a CPU in this region and that loans did not help: who may not be moved, is
+  // under a debugger, or has used up a quota. Each with its last helper.
+  const std::vector<Loan>& helpless() const { return helpless_; }
   // Nobody lacked a CPU in this region.
   bool is_clear() const { return is_clear_; }
   void Clear();
@@ -86,18 +88,10 @@ class RegionLoans {
 
   std::deque<Thread> threads_;  // Cannot be moved.
   std::atomic<uint32_t> region_{0};
-  struct Stall {
-    Loan loan;
-    int64_t first_ns, since_ns;  // kNotNow: it has a CPU.
-    int64_t lacked_ns = 0;       // Before that.
-  };
-  static constexpr int64_t kNotNow = -1;
-
-  void NoteStall(int victim, int helper, int64_t now_ns);
+  void NoteHelpless(const Loan& loan);
 
   bool is_clear_ = true;
-  std::vector<Loan> loans_;
-  std::vector<Stall> stalls_;  // By victim, of this region.
+  std::vector<Loan> loans_, helpless_;
 };
 
 // One wait of one thread, after it has spun as long as a barrier usually takes.

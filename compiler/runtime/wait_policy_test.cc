@@ -95,24 +95,28 @@ TEST(RegionLoansTest, WhoSleepsInThisPhaseLacksNothing) {
   EXPECT_TRUE(loans.MayLackCpu(1, 8, 0, RegionLoans::kWakingNs));
 }
 
-TEST(RegionLoansTest, StallsAreOfThoseWhoLackACpuForMostOfTheTime) {
+TEST(RegionLoansTest, HelplessAreThoseWhoDoNotRunOnALentCpu) {
   RegionLoans loans(2);
   loans.BeginRegion(1);
   loans.Lend(1, 0, 10 * kMs);
   EXPECT_TRUE(loans.SharesCpu(0));
-  loans.TakeBack(1, 11 * kMs);
+  EXPECT_EQ(loans.LoanOf(0).victim, 1);
+  loans.TakeBack(1, 11 * kMs, /*has_run=*/true);
   EXPECT_FALSE(loans.SharesCpu(1));
-  EXPECT_EQ(loans.EndStalls(12 * kMs).size(), 1U);
-  EXPECT_EQ(loans.EndStalls(13 * kMs).size(), 0U);
-  loans.Lend(1, 0, 13 * kMs);
-  EXPECT_EQ(loans.EndStalls(20 * kMs).size(), 1U);
+  EXPECT_FALSE(loans.is_clear());
+  EXPECT_TRUE(loans.helpless().empty());
+  for (int64_t loan = 0; loan < 2; ++loan) {
+    loans.Lend(1, 0, (13 + 2 * loan) * kMs);
+    loans.TakeBack(0, (14 + 2 * loan) * kMs, /*has_run=*/false);
+    EXPECT_EQ(loans.helpless().size(), 1U);
+  }
   loans.BeginRegion(2);
   EXPECT_TRUE(loans.is_clear());
-  EXPECT_FALSE(loans.SharesCpu(1));
+  EXPECT_TRUE(loans.helpless().empty());
   loans.Lend(1, 0, 21 * kMs);
   loans.Refuse(1, 21 * kMs);
   EXPECT_FALSE(loans.SharesCpu(1));
-  EXPECT_EQ(loans.EndStalls(22 * kMs).size(), 1U);
+  EXPECT_EQ(loans.helpless().size(), 1U);
   EXPECT_TRUE(loans.loans().empty());
 }
 

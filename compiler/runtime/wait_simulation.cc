@@ -44,6 +44,11 @@ class Simulation {
     Wait::Evidence evidence;
     int64_t wait_cpu_ns = 0;  // The task's CPU clock when the wait began.
     std::vector<int64_t> clocks;
+    bool lends = false;  // Has moved its victim, and has not said so.
+    // Of a victim: where it was moved to, in which wait, when, and its CPU clock then.
+    int lent_cpu = 0;
+    uint32_t lent_in = 0;
+    int64_t lent_at_ns = 0, lent_at_ran_ns = 0;
   };
 
   bool IsWatched() const { return thread_count_ <= host_.cpu_count; }
@@ -78,6 +83,9 @@ class Simulation {
   void BeginLook(Thread& thread);
   void EndLook(Thread& thread);
   void Lend(Thread& thread);
+  void FinishLending(Thread& thread);
+  bool HasRun(const Thread& thread);
+  void MoveBack(const RegionLoans::Loan& loan);
 
   const WaitHost& host_;
   const WaitWork& work_;
@@ -195,10 +203,10 @@ void Simulation::EndRegion() {
       cpus_.Move(threads_[0].task, masks_[0]);
       cpus_.Move(threads_[helper].task, masks_[helper]);
     } else if (bug_ != WaitBug::kKeepsMasks) {
-      cpus_.Move(threads_[victim].task, victims_masks_[loan.victim]);
+      MoveBack(loan);
     }
   }
-  for (const RegionLoans::Loan& stall : loans_.EndStalls(now_ns())) {
+  for (const RegionLoans::Loan& stall : loans_.helpless()) {
     const int victim = NumberInPool(stall.victim), helper = NumberInPool(stall.helper);
     if (bug_ == WaitBug::kNeverLeavesOut) break;
     policy_.OnStall(victim == 0 ? helper : victim, now_ns(), region_);
@@ -293,6 +301,7 @@ void Simulation::Step(Thread& thread) {
     case State::kSpin:
     case State::kPause:
     case State::kAsleep:
+      if (thread.lends) FinishLending(thread);
       if (is_over) {
         outcome_.longest_spin_ns =
             std::max(outcome_.longest_spin_ns, cpus_.CpuNs(thread.task) - thread.wait_cpu_ns);
@@ -335,13 +344,39 @@ void Simulation::EndLook(Thread& thread) {
 void Simulation::Lend(Thread& thread) {
   Thread& victim = Numbered(thread.action.victim);
   if (loans_.SharesCpu(victim.number)) return;
-  loans_.Lend(victim.number, thread.number, now_ns());
+  const bool is_late = bug_ == WaitBug::kMarksLoansLate;
+  if (!is_late) loans_.Lend(victim.number, thread.number, now_ns());
   victims_masks_[victim.number] = cpus_.MaskOf(victim.task);
-  if (!host_.may_move || !cpus_.Move(victim.task, 1U << cpus_.CpuOf(thread.task))) {
-    loans_.Refuse(victim.number, now_ns());
+  victim.lent_cpu = cpus_.CpuOf(thread.task);
+  victim.lent_in = thread.phase;
+  victim.lent_at_ns = now_ns();
+  victim.lent_at_ran_ns = ClockOf(victim);
+  if (!host_.may_move || !cpus_.Move(victim.task, 1U << victim.lent_cpu)) {
+    if (!is_late) loans_.Refuse(victim.number, now_ns());
     return;
   }
   ++outcome_.loan_count;
+  thread.lends = is_late;
+}
+
+void Simulation::FinishLending(Thread& thread) {
+  thread.lends = false;
+  loans_.Lend(thread.action.victim, thread.number, now_ns());
+}
+
+bool Simulation::HasRun(const Thread& thread) {
+  const Thread& victim = Numbered(loans_.LoanOf(thread.number).victim);
+  return thread.phase != victim.lent_in ||
+         8 * (ClockOf(victim) - victim.lent_at_ran_ns) > now_ns() - victim.lent_at_ns;
+}
+
+// As StallWatch::MoveBack.
+void Simulation::MoveBack(const RegionLoans::Loan& loan) {
+  const Thread& victim = Numbered(loan.victim);
+  const CpuMask mask = victims_masks_[loan.victim];
+  const CpuMask elsewhere = mask & ~(1U << victim.lent_cpu);
+  if (elsewhere != 0 && bug_ != WaitBug::kWidensMasksAlone) cpus_.Move(victim.task, elsewhere);
+  cpus_.Move(victim.task, mask);
 }
 
 // What a core with the bug would do.
@@ -410,11 +445,13 @@ void Simulation::Decide(Thread& thread) {
     }
     if (what == Wait::Do::kLend) {
       Lend(thread);
-      continue;
+      if (!thread.lends) continue;
+      thread.state = State::kPause;
+      thread.until_ns = now_ns();
+      return;
     }
     if (what == Wait::Do::kTakeBack) {
-      const RegionLoans::Loan loan = loans_.TakeBack(thread.number, now_ns());
-      cpus_.Move(Numbered(loan.victim).task, victims_masks_[loan.victim]);
+      MoveBack(loans_.TakeBack(thread.number, now_ns(), HasRun(thread)));
       continue;
     }
     thread.state = State::kPause;

@@ -26,6 +26,8 @@ enum class WaitBug {
   kNapsHaveNoEnd,          // Nobody looks again.
   kWokenLooksAsleep,       // Whoever slept and was woken need not have run yet.
   kSleepsWithoutEvidence,  // Where clocks say nothing.
+  kMarksLoansLate,         // When the helper has its CPU again, which its victim may take at once.
+  kWidensMasksAlone,       // Instead of moving victims off the CPU that they shared.
   kLast,
 };
 

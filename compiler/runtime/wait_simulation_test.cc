@@ -184,10 +184,12 @@ std::string BrokenPromise(const Seeded& made, const Measures& measures, const Wa
   const double regions = made.work.region_count;
   const double wakes_ns =
       (static_cast<double>(made.host.wake_ns) + made.host.wake_mean_ns) * regions;
-  // A thread loses some turns of the scheduler before regions go on without it. Where there is no
+  // A thread loses some turns of the scheduler to each neighbour. Where there is no
   // evidence, or it says too much, each barrier of some regions may cost a wake-up.
-  const bool is_odd = made.kind == kOdd || made.kind == kBlind;
-  const double turns_ns = (is_odd ? 10 : 4) * static_cast<double>(SimulatedCpus::kTurnNs);
+  const bool is_starved = made.host.steals_per_s * made.host.steal_mean_ns > 0.5e9;
+  const bool is_odd = made.kind == kOdd || made.kind == kBlind || is_starved;
+  const auto others = static_cast<double>(std::max<size_t>(made.host.neighbours.size(), 1));
+  const double turns_ns = (is_odd ? 10 : 4 * others) * static_cast<double>(SimulatedCpus::kTurnNs);
   const double bound_ns =
       1.1 * measures.best_ns() + (is_odd ? 60 : 10) * wakes_ns + turns_ns +
       static_cast<double>(made.host.stopped_thread < 0 ? 0 : made.host.stopped_for_ns);
@@ -209,7 +211,8 @@ WaitWork Network(int64_t ms) {
 // could do is the time without it * 2 / (2 - share).
 std::string BrokenBesideNeighbour(int percent, bool is_pinned, WaitBug bug) {
   for (const int64_t ms : {50, 5}) {
-    WaitHost host{.cpu_count = 2, .is_pinned = is_pinned, .wake_mean_ns = 100 * kUs};
+    WaitHost host{
+        .cpu_count = 2, .is_pinned = is_pinned, .wake_mean_ns = 100 * kUs, .balance_ns = 4 * kMs};
     const auto time_of = [&](WaitBug each) {
       return static_cast<double>(
           SimulateWaits(host, Network(ms), 2, 1, 4 * kHorizonNs, each).time_ns);
@@ -238,6 +241,28 @@ std::string BrokenByLateNeighbour(WaitBug bug) {
   return "the one that works got no CPU of those that sleep: " + std::to_string(got.time_ns);
 }
 
+// Threads may not be moved, and a real-time neighbour leaves them a tenth of one CPU, for a while
+// or for good. A try whether the CPU is free again may cost one of its turns.
+std::string BrokenWhereNobodyMoves(WaitBug bug) {
+  for (const bool goes : {false, true}) {
+    WaitHost host{.cpu_count = 2, .is_pinned = true, .may_move = false};
+    host.neighbours.push_back({.mask = 2, .is_first = true, .until_ns = 4 * kHorizonNs});
+    host.neighbours[0].busy_ns = 9 * kMs;
+    host.neighbours[0].idle_ns = kMs;
+    if (goes) host.neighbours[0].until_ns = 200 * kMs;
+    for (const int64_t ms : {50, 5}) {
+      const auto time_of = [&](int threads, WaitBug each) {
+        return static_cast<double>(
+            SimulateWaits(host, Network(ms), threads, 1, 4 * kHorizonNs, each).time_ns);
+      };
+      const double ratio = time_of(2, bug) / time_of(1, WaitBug::kNone);
+      if (ratio <= (goes ? 0.9 : 2.5)) continue;
+      return "beside a real-time neighbour, unmoved: " + std::to_string(ratio);
+    }
+  }
+  return "";
+}
+
 // Runs the first seeds; stops at a seed that breaks a promise.
 std::string FirstBroken(uint64_t seed_count, WaitBug bug) {
   for (const int percent : {0, 10, 30, 60, 100}) {
@@ -247,6 +272,7 @@ std::string FirstBroken(uint64_t seed_count, WaitBug bug) {
     }
   }
   if (const std::string broken = BrokenByLateNeighbour(bug); !broken.empty()) return broken;
+  if (const std::string broken = BrokenWhereNobodyMoves(bug); !broken.empty()) return broken;
   std::array<double, kKinds> logs = {};
   std::array<int, kKinds> counts = {};
   for (uint64_t seed = 0; seed < seed_count; ++seed) {
