@@ -16,14 +16,14 @@ int64_t CpuNs(clockid_t clock) {
 // make_thread_cpuclock), which its users rely on since clock_getcpuclockid(3) is made so.
 pid_t ThreadOf(clockid_t clock) { return static_cast<pid_t>(~(clock >> 3)); }
 
+}  // namespace
+
 cpu_set_t MaskOf(int cpu) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   CPU_SET(cpu, &mask);
   return mask;
 }
-
-}  // namespace
 
 clockid_t ThreadClock() {
   clockid_t clock = 0;

@@ -16,6 +16,9 @@
 
 namespace burnish {
 
+// A mask that holds one CPU, a number below CPU_SETSIZE.
+cpu_set_t MaskOf(int cpu);
+
 // The CPU time clock of the calling thread, for other threads; a number, which names no thread any
 // more when the thread has ended.
 clockid_t ThreadClock();

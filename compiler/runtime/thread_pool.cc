@@ -22,14 +22,6 @@ namespace {
 // As in a bundle's manifest: more comes from a damaged number and not from a machine.
 constexpr int kThreadCountMax = 1024;
 
-// A mask that holds one CPU. Numbers are checked in Create.
-cpu_set_t MaskOf(int cpu) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  CPU_SET(cpu, &mask);
-  return mask;
-}
-
 // CPUs that these threads may run on, at the most.
 int CpuCountFor(const std::vector<int>& pinned_cpus) {
   if (!pinned_cpus.empty()) {
