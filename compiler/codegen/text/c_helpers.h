@@ -4,10 +4,8 @@
 
 namespace burnish {
 
-// The dialect: what a language calls types, qualifiers and what its hardware computes. The text
-// behind it is of these names alone, so that another dialect is another text. A bf16 and an f16 are
-// their bits, a b8 is 0 or 1.
-inline constexpr char kCDialect[] = R"(typedef float f32;
+// Types, as C and CUDA have them; the head of their dialects.
+inline constexpr char kCTypes[] = R"(typedef float f32;
 typedef double f64;
 typedef unsigned short bf16, f16;
 typedef long long i64;
@@ -18,7 +16,12 @@ typedef unsigned long long u64;
 typedef unsigned int u32;
 typedef unsigned short u16;
 typedef unsigned char u8, b8;
-#define FUNCTION static inline
+)";
+
+// The dialect: what a language calls types (here kCTypes), qualifiers and what its hardware
+// computes. The text behind it is of these names alone, so that another dialect is another text. A
+// bf16 and an f16 are their bits, a b8 is 0 or 1.
+inline constexpr char kCDialect[] = R"(#define FUNCTION static inline
 #define CONSTANT static const
 #define INF __builtin_inf()
 #define NAN __builtin_nan("")

@@ -165,7 +165,7 @@ std::string CPiecesFor(absl::string_view code, absl::string_view head) {
 bool IsCWord(absl::string_view name) {
   static const auto* const words = [] {
     auto* const all = new std::set<std::string>;
-    for (const absl::string_view text : {kKeywords, kCDialect}) {
+    for (const absl::string_view text : {kKeywords, kCTypes, kCDialect}) {
       for (const absl::string_view word : WordsOf(text)) all->emplace(word);
     }
     for (const Piece& piece : Pieces()) all->insert(piece.name);

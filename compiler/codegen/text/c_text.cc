@@ -165,8 +165,8 @@ absl::StatusOr<CText> PrintC(absl::Span<const KernelSource> sources) {
       return absl::Status(status.code(), absl::StrCat(source.symbol, ": ", status.message()));
     }
   }
-  printed.text =
-      absl::StrCat(CPiecesFor(functions, absl::StrCat(kCDialect, "\n", kCContext)), functions);
+  printed.text = absl::StrCat(
+      CPiecesFor(functions, absl::StrCat(kCTypes, kCDialect, "\n", kCContext)), functions);
   return printed;
 }
 

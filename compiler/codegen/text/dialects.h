@@ -42,19 +42,8 @@ typedef uchar u8, b8;
 #define UNROLL
 )";
 
-// CUDA C++ as NVRTC takes it, without a header.
-inline constexpr char kCudaDialect[] = R"(typedef float f32;
-typedef double f64;
-typedef unsigned short bf16, f16;
-typedef long long i64;
-typedef int i32;
-typedef short i16;
-typedef signed char i8;
-typedef unsigned long long u64;
-typedef unsigned int u32;
-typedef unsigned short u16;
-typedef unsigned char u8, b8;
-#define FUNCTION static __device__ inline
+// CUDA C++ as NVRTC takes it, without a header; behind kCTypes.
+inline constexpr char kCudaDialect[] = R"(#define FUNCTION static __device__ inline
 #define CONSTANT static __device__ const
 #define INF __longlong_as_double(0x7ff0000000000000)
 #define NAN __longlong_as_double(0x7ff8000000000000)
@@ -77,8 +66,8 @@ typedef unsigned char u8, b8;
 #define UNROLL _Pragma("unroll")
 )";
 
-// C behind c_helpers.h's words, for one thread at a time: who calls a kernel says which one it is,
-// where its block's shared memory lies, and how it waits for the others (emulator.h).
+// C behind c_helpers.h's types and words, for one thread at a time: who calls a kernel says which
+// one it is, where its block's shared memory lies, and how it waits for the others (emulator.h).
 inline constexpr char kEmulatedDialect[] = R"(typedef struct Emulation Emulation;
 struct Emulation {
   i64 places[6];

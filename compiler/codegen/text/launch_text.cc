@@ -202,9 +202,9 @@ std::string HeadOf(TextDialect dialect) {
     case TextDialect::kOpenCl:
       return kOpenClDialect;
     case TextDialect::kCuda:
-      return kCudaDialect;
+      return absl::StrCat(kCTypes, kCudaDialect);
     case TextDialect::kEmulated:
-      return absl::StrCat(kCDialect, kEmulatedDialect);
+      return absl::StrCat(kCTypes, kCDialect, kEmulatedDialect);
   }
   return "";
 }
