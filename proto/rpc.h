@@ -22,6 +22,11 @@ namespace burnish {
 // 2 MiB by their senders' rules, with one job's payload of 1 MiB on top.
 inline constexpr int kRpcMessageBytesMax = 8 << 20;
 
+// First in whatever uses gRPC, whose locks are Abseil's. Debian builds Abseil with its checks: each
+// lock that a thread takes is then looked up in a graph of all locks, under one lock of the
+// process.
+void SkipLockChecks();
+
 // `address`: "unix:PATH", "unix:///PATH", or "HOST:PORT". Opens no connection yet, and connects
 // again by itself within a second. Each channel has a connection of its own. Ignores proxies.
 // Every call says who speaks, and at a port of loopback the user's secret (LoopbackSecret). The

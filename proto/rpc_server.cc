@@ -55,6 +55,7 @@ void SetLimits(grpc::ServerBuilder& builder) {
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& listen, absl::FunctionRef<void(grpc::ServerBuilder&)> add,
     std::shared_ptr<grpc::ServerCredentials> credentials) {
+  SkipLockChecks();
   // Both are switches of the process, to be thrown before its first server is built.
   static const bool plugins_ready = [] {
     grpc::EnableDefaultHealthCheckService(true);
