@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "base/unique_fd.h"
 
 namespace burnish {
@@ -37,18 +37,16 @@ constexpr size_t kNetworkBytes = 8;
 // Of gRPC's text for who calls; nullopt: no address of a network.
 std::optional<sockaddr_storage> AddressOf(absl::string_view peer) {
   sockaddr_storage address = {};
-  const std::string host = absl::StrReplaceAll(
-      peer.substr(0, peer.rfind(':')),
-      {{"ipv4:", ""}, {"ipv6:", ""}, {"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}});
-  auto& four = reinterpret_cast<sockaddr_in&>(address);
-  auto& six = reinterpret_cast<sockaddr_in6&>(address);
-  if (inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
-    address.ss_family = AF_INET;
-  } else if (inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) == 1) {
-    address.ss_family = AF_INET6;
-  } else {
-    return std::nullopt;
-  }
+  absl::string_view host = peer.substr(0, peer.rfind(':'));
+  const bool is_four = absl::ConsumePrefix(&host, "ipv4:");
+  if (!is_four && !absl::ConsumePrefix(&host, "ipv6:")) return std::nullopt;
+  if (absl::ConsumePrefix(&host, "%5B")) absl::ConsumeSuffix(&host, "%5D");
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  address.ss_family = is_four ? AF_INET : AF_INET6;
+  void* const bytes = is_four
+                          ? static_cast<void*>(&reinterpret_cast<sockaddr_in&>(address).sin_addr)
+                          : &reinterpret_cast<sockaddr_in6&>(address).sin6_addr;
+  if (inet_pton(address.ss_family, std::string(host).c_str(), bytes) != 1) return std::nullopt;
   return address;
 }
 
