@@ -101,12 +101,12 @@ std::string AddressKey(const sockaddr_storage& peer, uid_t uid) {
     std::memset(&address.s6_addr[kNetworkBytes], 0, sizeof(address) - kNetworkBytes);
     return absl::StrCat(inet_ntop(AF_INET6, &address, text, sizeof(text)), "/", 8 * kNetworkBytes);
   }
-  return absl::StrCat("uid ", uid);
+  return absl::StrCat(kUserPrefix, uid);
 }
 
 std::string ClientKey(absl::string_view peer) {
   const std::optional<sockaddr_storage> address = AddressOf(peer);
-  return address.has_value() ? AddressKey(*address, 0) : "unix";
+  return address.has_value() ? AddressKey(*address, 0) : std::string(kUnixClient);
 }
 
 std::string HostKey(absl::string_view peer) {

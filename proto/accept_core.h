@@ -25,11 +25,16 @@ struct AcceptLimits {
 // FAILED_PRECONDITION, with what to do: too few to serve anybody.
 absl::StatusOr<AcceptLimits> LimitsOfFiles(int64_t files_max);
 
+// Before a number: a user of this machine.
+inline constexpr absl::string_view kUserPrefix = "uid ";
+// All users of a unix socket, where they are not told apart.
+inline constexpr absl::string_view kUnixClient = "unix";
+
 // What counts as one address: "10.0.0.1"; the network of an IPv6 address, "2001:db8::/64", all of
 // whose addresses are usually one host's; of a unix socket the peer's user, "uid 1000".
 std::string AddressKey(const sockaddr_storage& peer, uid_t uid);
 // The same of a call's peer, as gRPC writes it: "ipv4:10.0.0.1:4711". All users of a unix socket
-// are one, "unix": gRPC does not say which of them calls.
+// are one, kUnixClient; CallerKey (rpc_server.h) tells them apart.
 std::string ClientKey(absl::string_view peer);
 
 // The same for the question whether two callers are two machines: "local" for this machine, however

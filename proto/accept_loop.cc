@@ -58,7 +58,7 @@ int64_t RaiseFileLimit() {
 
 absl::StatusOr<std::unique_ptr<AcceptLoop>> AcceptLoop::Start(ListenSockets sockets,
                                                               AcceptLimits limits,
-                                                              std::function<void(int, int)> serve) {
+                                                              AcceptServe serve) {
   std::unique_ptr<AcceptLoop> loop(new AcceptLoop(std::move(sockets), limits, std::move(serve)));
   if (!loop->spare_.valid() || !loop->stop_.valid()) {
     return absl::UnavailableError("no file is left to listen with");
@@ -67,8 +67,7 @@ absl::StatusOr<std::unique_ptr<AcceptLoop>> AcceptLoop::Start(ListenSockets sock
   return loop;
 }
 
-AcceptLoop::AcceptLoop(ListenSockets sockets, AcceptLimits limits,
-                       std::function<void(int, int)> serve)
+AcceptLoop::AcceptLoop(ListenSockets sockets, AcceptLimits limits, AcceptServe serve)
     : sockets_(std::move(sockets)),
       serve_(std::move(serve)),
       core_(limits,
@@ -136,7 +135,7 @@ void AcceptLoop::Serve(int listener, int fd) {
   const int yes = 1;
   // Calls are small, and wait for their answers. No error where it is no TCP.
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  serve_(listener, fd);
+  serve_(listener, connection);
 }
 
 bool AcceptLoop::Shed(int listener) {

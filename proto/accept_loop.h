@@ -18,18 +18,19 @@ namespace burnish {
 // Raises the soft limit of open files to the hard one, and returns it.
 int64_t RaiseFileLimit();
 
+// Gets each connection that is let in, and owns its file, which does not block.
+using AcceptServe = std::function<void(int listener, const Connection& connection)>;
+
 class AcceptLoop {
  public:
-  // `serve` gets each connection that is let in, and owns it: a file that does not block.
   // UNAVAILABLE: no file is left for what it needs itself.
-  static absl::StatusOr<std::unique_ptr<AcceptLoop>> Start(
-      ListenSockets sockets, AcceptLimits limits, std::function<void(int listener, int fd)> serve);
+  static absl::StatusOr<std::unique_ptr<AcceptLoop>> Start(ListenSockets sockets,
+                                                           AcceptLimits limits, AcceptServe serve);
   // Listens no more; `serve` is not called any more when this returns.
   ~AcceptLoop();
 
  private:
-  AcceptLoop(ListenSockets sockets, AcceptLimits limits,
-             std::function<void(int listener, int fd)> serve);
+  AcceptLoop(ListenSockets sockets, AcceptLimits limits, AcceptServe serve);
   void Run();
   // All that wait at one socket. False: to be tried again later.
   bool AcceptAll(int listener);
@@ -38,7 +39,7 @@ class AcceptLoop {
   bool Shed(int listener);
 
   const ListenSockets sockets_;
-  const std::function<void(int listener, int fd)> serve_;
+  const AcceptServe serve_;
   AcceptCore core_;  // Of the thread.
   UniqueFd
       spare_;      // Likewise. Given up for a moment to take, and close, what there is no file for.

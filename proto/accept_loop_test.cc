@@ -36,11 +36,13 @@ class AcceptLoopTest : public ::testing::Test {
   void Start(AcceptLimits limits) {
     loop_.reset();
     ASSERT_OK_AND_ASSIGN(ListenSockets sockets, ListenSockets::Open("unix:" + path_));
-    ASSERT_OK_AND_ASSIGN(loop_, AcceptLoop::Start(std::move(sockets), limits, [this](int, int fd) {
-                           const std::lock_guard<std::mutex> lock(mutex_);
-                           EXPECT_EQ(send(fd, "x", 1, MSG_NOSIGNAL), 1);
-                           served_.emplace_back(fd);
-                         }));
+    ASSERT_OK_AND_ASSIGN(
+        loop_,
+        AcceptLoop::Start(std::move(sockets), limits, [this](int, const Connection& connection) {
+          const std::lock_guard<std::mutex> lock(mutex_);
+          EXPECT_EQ(send(connection.fd, "x", 1, MSG_NOSIGNAL), 1);
+          served_.emplace_back(connection.fd);
+        }));
   }
   void HangUp() {
     const std::lock_guard<std::mutex> lock(mutex_);

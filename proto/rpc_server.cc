@@ -3,14 +3,24 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <mutex>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
+#include "proto/accept_core.h"
+#include "proto/accept_loop.h"
+#include "proto/door.h"
 #include "proto/listen_sockets.h"
 #include "proto/rpc.h"
 
@@ -35,6 +45,13 @@ constexpr int kKeepaliveTimeoutMs = 10'000;
 // Clients send a ping every 20 s while a call hangs (rpc.cc).
 constexpr int kPingIntervalMinMs = 10'000;
 
+// Users of one socket who are told apart. Those who come later count as one. Not tuned.
+constexpr size_t kUsersMax = 32;
+constexpr char kUserProperty[] = "burnish_user";
+
+using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+using ConnectionType = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+
 void SetLimits(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kRpcMessageBytesMax);
   for (const auto& [name, value] : {
@@ -50,7 +67,82 @@ void SetLimits(grpc::ServerBuilder& builder) {
   }
 }
 
+// Writes the user of a connection where its calls can read it.
+class UserMark : public grpc::AuthMetadataProcessor {
+ public:
+  void Set(const std::string& user) {
+    const std::lock_guard lock(mutex_);
+    user_ = user;
+  }
+  // gRPC would start a thread for each call.
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata& /*metadata*/, grpc::AuthContext* connection,
+                       OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override {
+    // All calls of a connection share this, and read it without a lock once they are through here.
+    // So the first alone writes.
+    const std::lock_guard lock(mutex_);
+    if (connection->FindPropertyValues(kUserProperty).empty()) {
+      connection->AddProperty(kUserProperty, user_);
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string user_;
+};
+
+// Whether others than this user may enter: their connections' users are told apart.
+bool IsShared(const ListenSockets& sockets) {
+  if (IsOwnDoor(sockets.address())) return false;
+  return std::any_of(sockets.files().begin(), sockets.files().end(), [](const UniqueFd& file) {
+    sockaddr_storage address = {};
+    socklen_t size = sizeof(address);
+    return getsockname(file.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+           address.ss_family == AF_UNIX;
+  });
+}
+
 }  // namespace
+
+// An acceptor for each user who has connected by a unix socket. gRPC tells a call nothing of its
+// socket, and has acceptors made before it starts; but what they are made with, it does.
+class SocketUsers {
+ public:
+  explicit SocketUsers(grpc::ServerBuilder& builder) {
+    for (Place& place : places_) {
+      const auto credentials = grpc::experimental::LocalServerCredentials(UDS);
+      credentials->SetAuthMetadataProcessor(place.mark);
+      place.acceptor = builder.experimental().AddExternalConnectionAcceptor(ConnectionType::FROM_FD,
+                                                                            credentials);
+    }
+  }
+
+  // Null: of no user, or of one who came after kUsersMax others. One thread at a time.
+  Acceptor* Of(const std::string& address) {
+    if (!absl::StartsWith(address, kUserPrefix)) return nullptr;
+    for (Place& place : places_) {
+      if (place.user.empty()) place.mark->Set(place.user = address);
+      if (place.user == address) return place.acceptor.get();
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Place {
+    std::string user;  // Empty: nobody's yet.
+    std::shared_ptr<UserMark> mark = std::make_shared<UserMark>();
+    std::unique_ptr<Acceptor> acceptor;
+  };
+  std::array<Place, kUsersMax> places_;
+};
+
+std::string CallerKey(const grpc::ServerContextBase& context) {
+  const std::string client = ClientKey(context.peer());
+  if (client != kUnixClient) return client;
+  const auto user = context.auth_context()->FindPropertyValues(kUserProperty);
+  return user.empty() ? client : std::string(user[0].data(), user[0].size());
+}
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& listen, absl::FunctionRef<void(grpc::ServerBuilder&)> add,
@@ -70,9 +162,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   std::unique_ptr<RpcServer> server(new RpcServer(sockets.address(), limits));
   grpc::ServerBuilder builder;
   SetLimits(builder);
-  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  if (credentials == nullptr && IsShared(sockets)) {
+    server->users_ = std::make_unique<SocketUsers>(builder);
+  }
   server->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-      Type::FROM_FD,
+      ConnectionType::FROM_FD,
       credentials == nullptr ? grpc::InsecureServerCredentials() : std::move(credentials));
   add(builder);
   server->server_ = builder.BuildAndStart();
@@ -81,13 +175,16 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   }
   ASSIGN_OR_RETURN(
       server->loop_,
-      AcceptLoop::Start(
-          std::move(sockets), limits, [acceptor = server->acceptor_.get()](int listener, int fd) {
-            grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-            connection.listener_fd = listener;
-            connection.fd = fd;
-            acceptor->HandleNewConnection(&connection);
-          }));
+      AcceptLoop::Start(std::move(sockets), limits,
+                        [users = server->users_.get(), all = server->acceptor_.get()](
+                            int listener, const Connection& connection) {
+                          Acceptor* const own =
+                              users == nullptr ? nullptr : users->Of(connection.address);
+                          Acceptor::NewConnectionParameters parameters;
+                          parameters.listener_fd = listener;
+                          parameters.fd = connection.fd;
+                          (own == nullptr ? all : own)->HandleNewConnection(&parameters);
+                        }));
   LogInfo(absl::StrCat("has room for ", limits.connections_max, " connections, ",
                        limits.connections_per_address_max, " of one address; may have ", files_max,
                        " files open"));

@@ -13,6 +13,7 @@
 namespace grpc {
 class Server;
 class ServerBuilder;
+class ServerContextBase;
 class ServerCredentials;
 namespace experimental {
 class ExternalConnectionAcceptor;
@@ -20,6 +21,12 @@ class ExternalConnectionAcceptor;
 }  // namespace grpc
 
 namespace burnish {
+
+class SocketUsers;
+
+// Who calls a server, as far as clients share it: ClientKey, but of a unix socket that several
+// users may enter the one of them, "uid 1000".
+std::string CallerKey(const grpc::ServerContextBase& context);
 
 // With the health service and reflection. Whatever strangers send and hold open, others are served:
 // connections are bounded, in all and by address, and end when they are silent or idle; so are
@@ -50,6 +57,7 @@ class RpcServer {
   const std::string address_;
   const AcceptLimits limits_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<SocketUsers> users_;  // Null: of a socket that one user alone may enter, or none.
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<AcceptLoop> loop_;  // First to go: it hands connections to the server.
 };

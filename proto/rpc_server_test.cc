@@ -1,14 +1,23 @@
 #include "proto/rpc_server.h"
 
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -22,33 +31,35 @@
 namespace burnish {
 namespace {
 
-// Answers any call with how its connection is secured.
+std::string SecurityOf(const grpc::ServerContextBase& context) {
+  std::string security;
+  for (const auto& value : context.auth_context()->FindPropertyValues("transport_security_type")) {
+    security.append(value.data(), value.size());
+  }
+  return security;
+}
+
+// Answers any call with how its connection is secured, and who calls: "insecure 127.0.0.1".
 class Mirror : public grpc::CallbackGenericService {
  public:
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
-    return new Reactor(*context);
+    return new Reactor(absl::StrCat(SecurityOf(*context), " ", CallerKey(*context)));
   }
 
  private:
   class Reactor : public grpc::ServerGenericBidiReactor {
    public:
-    explicit Reactor(const grpc::GenericCallbackServerContext& context) {
-      for (const auto& value :
-           context.auth_context()->FindPropertyValues("transport_security_type")) {
-        security_.append(value.data(), value.size());
-      }
-      StartRead(&request_);
-    }
+    explicit Reactor(std::string answer) : answer_(std::move(answer)) { StartRead(&request_); }
     void OnReadDone(bool /*ok*/) override {
-      const grpc::Slice slice(security_);
+      const grpc::Slice slice(answer_);
       response_ = grpc::ByteBuffer(&slice, 1);
       StartWriteAndFinish(&response_, {}, grpc::Status::OK);
     }
     void OnDone() override { delete this; }
 
    private:
-    std::string security_;
+    const std::string answer_;
     grpc::ByteBuffer request_, response_;
   };
 };
@@ -127,9 +138,57 @@ TEST_F(RpcServerTest, CredentialsHoldForEachConnection) {
   Start("127.0.0.1:0", grpc::experimental::LocalServerCredentials(LOCAL_TCP));
   EXPECT_THAT(Call(grpc::CreateChannel(server_->address(),
                                        grpc::experimental::LocalCredentials(LOCAL_TCP))),
-              IsOkAndHolds("local"));
+              IsOkAndHolds("local 127.0.0.1"));
   Start("127.0.0.1:0");
-  EXPECT_THAT(Call(server_->address()), IsOkAndHolds("insecure"));
+  EXPECT_THAT(Call(server_->address()), IsOkAndHolds("insecure 127.0.0.1"));
+}
+
+// By one connection of a user, which the kernel knows by the thread that makes it.
+absl::StatusOr<UniqueFd> ConnectAs(uid_t user, const std::string& path) {
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  absl::Status status;
+  // Without the C library, which would change all threads.
+  std::thread([&] {
+    if (syscall(SYS_setresuid, -1, user, -1) != 0) {
+      status = absl::ErrnoToStatus(errno, "setresuid");
+    } else if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+      status = absl::ErrnoToStatus(errno, "connect");
+    }
+  }).join();
+  if (!status.ok()) return status;
+  fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+  return fd;
+}
+
+TEST_F(RpcServerTest, UsersOfASharedSocketAreToldApart) {
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+  const std::string path = absl::StrCat(folder_.path(), "/socket");
+  Start("unix:" + path);
+  ASSERT_EQ(chmod(path.c_str(), 0777), 0);
+  const auto channel = OpenChannel(server_->address(), ThisVersion("test"));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Call(channel), IsOkAndHolds(absl::StrCat("local uid ", geteuid())));
+  }
+  constexpr uid_t kFirst = 12'345, kLast = kFirst + 40;
+  for (uid_t user = kFirst; user < kLast; ++user) {
+    absl::StatusOr<UniqueFd> fd = ConnectAs(user, path);
+    if (absl::IsInvalidArgument(fd.status()) || absl::IsPermissionDenied(fd.status())) {
+      GTEST_SKIP() << "one user alone: " << fd.status();
+    }
+    ASSERT_THAT(fd, IsOk());
+    // More users than it has places for count as one.
+    EXPECT_THAT(
+        Call(grpc::CreateInsecureChannelFromFd("user", fd->Release())),
+        IsOkAndHolds(user < kFirst + 31 ? absl::StrCat("local uid ", user) : "insecure unix"));
+  }
+  EXPECT_THAT(Call(channel), IsOkAndHolds(absl::StrCat("local uid ", geteuid())));
+}
+
+TEST_F(RpcServerTest, TheSocketOfOneUserTellsNobodyApart) {
+  Start(absl::StrCat("unix:", folder_.path(), "/socket"));
+  EXPECT_THAT(Call(server_->address()), IsOkAndHolds("insecure unix"));
 }
 
 // For five seconds: what is here does not ask how long it took.

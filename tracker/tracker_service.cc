@@ -305,7 +305,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
   // Before the lock, as in Synchronize.
   absl::StatusOr<CollectRequest> parsed = FromProto(*request);
   if (!parsed.ok()) return FinishNow(context, parsed.status());
-  parsed->client = ClientKey(context->peer());
+  parsed->client = CallerKey(*context);
   const absl::Duration wait =
       // The wish of a client, bounded: a call that hangs for ever holds memory for ever.
       std::clamp(absl::Nanoseconds(request->wait_ns()), absl::ZeroDuration(), options_.hang_max);
@@ -462,7 +462,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerC
     } else {
       const bool was_known = core_.KnowsTuner(request->tuner_id());
       session = core_.Submit(Now(), request->tuner_id(), *std::move(jobs), request->resubmission(),
-                             ClientKey(context->peer()));
+                             CallerKey(*context));
       Remember(request->tuner_id(), request->tuner_secret(), was_known);
     }
     AnswerReady(answers);
