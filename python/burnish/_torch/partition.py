@@ -16,16 +16,12 @@ from . import importer
 from .options import Options
 from .pieces import Piece
 
-# What moves or makes elements without computing any.
+# What moves or makes elements without computing any, besides views.
 _NO_WORK = frozenset(f"aten.{name}" for name in (
-    "alias.default", "arange.start_step", "as_strided.default", "clone.default", "detach.default",
-    "empty.memory_format", "expand.default", "full.default", "full_like.default",
+    "arange.start_step", "clone.default", "empty.memory_format", "full.default", "full_like.default",
     "lift_fresh_copy.default", "new_empty.default", "new_full.default", "new_ones.default",
-    "new_zeros.default", "ones.default", "ones_like.default", "permute.default", "scalar_tensor.default",
-    "select.int", "slice.Tensor", "split.Tensor", "split_with_sizes.default", "squeeze.default",
-    "squeeze.dim", "squeeze.dims", "t.default", "transpose.int", "unbind.int", "unsqueeze.default",
-    "view.default", "_unsafe_view.default", "reshape.default", "zeros.default", "zeros_like.default",
-    "_assert_tensor_metadata.default"))
+    "new_zeros.default", "ones.default", "ones_like.default", "scalar_tensor.default",
+    "_unsafe_view.default", "zeros.default", "zeros_like.default", "_assert_tensor_metadata.default"))
 # One of these is worth a call of its own.
 _HEAVY = frozenset(f"aten.{name}" for name in (
     "addmm.default", "bmm.default", "baddbmm.default", "convolution.default", "mm.default",
@@ -55,8 +51,14 @@ class Parts:
 
 def works(node: torch.fx.Node) -> bool:
     """Whether a node computes elements."""
-    return (node.op == "call_function" and node.target is not operator.getitem
+    return (node.op == "call_function" and node.target is not operator.getitem and not _is_view(node.target)
             and not importer.is_number(node) and importer.full_name(node.target) not in _NO_WORK)
+
+
+def _is_view(target: Any) -> bool:
+    """Whether an operator's results have the memory of its argument, and nothing is written there."""
+    return isinstance(target, torch._ops.OpOverload) and any(
+        one.alias_info is not None and not one.alias_info.is_write for one in target._schema.returns)
 
 
 def effort(node: torch.fx.Node) -> float:
