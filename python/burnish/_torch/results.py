@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,13 +14,13 @@ from burnish_runtime import BurnishError, empty
 from . import importer
 from .builder import Tensor
 from .registry import Unsupported
-from .types import is_dense
+from .types import reach
 
 # Of an output that has memory of the runtime's. Of smaller ones the 3 us more that this takes would be no gain: the
 # kernel takes 0.1 us to give and clear a page of 4 KiB, on a virtual machine up to 1.5.
 KEPT_BYTES_MIN = 256 << 10
 
-# Sizes, strides, type, and bytes of all elements.
+# Sizes, strides, type, and bytes from the first element to the last.
 Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype, int]
 # What a node's result is for some sizes: a tensor without memory, and its offset; or a number.
 ValueOf = Callable[[torch.fx.Node], Any]
@@ -119,9 +118,10 @@ def value_said(node: torch.fx.Node) -> Any:
 
 def _layout(fake: torch.Tensor) -> Layout:
     """In which an output is made: that of eager, which the code around it may rely on."""
-    stride = fake.stride() if is_dense(fake) else torch.empty_like(fake, memory_format=torch.contiguous_format,
-                                                          device="meta").stride()
-    return tuple(fake.shape), tuple(stride), fake.dtype, math.prod(fake.shape) * fake.element_size()
+    places = reach(fake)
+    if places is None:
+        places, fake = fake.numel(), torch.empty_like(fake, memory_format=torch.contiguous_format, device="meta")
+    return tuple(fake.shape), tuple(fake.stride()), fake.dtype, places * fake.element_size()
 
 
 def unwritten(layout: Layout) -> torch.Tensor:
@@ -145,7 +145,7 @@ def _owners(module: torch.fx.GraphModule) -> dict[torch.fx.Node, torch.fx.Node]:
         owner = first.setdefault(value.untyped_storage()._cdata, node)
         whole = owner.meta["val"]
         if owner is not node and value.dtype == whole.dtype and (
-                owner.op == "placeholder" or is_dense(whole)):
+                owner.op == "placeholder" or reach(whole) is not None):
             owners[node] = owner
     return owners
 

@@ -53,12 +53,17 @@ def refuse_reading(node: torch.fx.Node, *results: int) -> None:
         raise Unsupported(f"result {min(read)} is read")
 
 
-def is_dense(tensor: torch.Tensor) -> bool:
-    """Whether the elements fill one piece of memory, in whatever order of dimensions."""
-    filled = 1
+def reach(tensor: torch.Tensor) -> int | None:
+    """How many elements its memory has, gaps among them; None where two of its own may lie in one place."""
+    places = 1
     for stride, extent in sorted((stride, extent) for stride, extent in
                                  zip(tensor.stride(), tensor.shape) if extent != 1):
-        if stride != filled:
-            return False
-        filled *= extent
-    return True
+        if stride < places:
+            return None
+        places += (extent - 1) * stride
+    return places
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the elements fill one piece of memory, in whatever order of dimensions."""
+    return reach(tensor) == tensor.numel()
