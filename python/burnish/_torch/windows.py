@@ -61,20 +61,23 @@ def _places_of_maxima(g: GraphBuilder, node: torch.fx.Node, x: Tensor, kernel_si
     kernel, pads, apart = each(kernel_size, dims), each(padding, dims), each(dilation, dims)
     steps = each(stride, dims) or kernel
     extents, counts = x.shape[-dims:], shape_of(node)[-dims:]
-    windows, inside, places = x, numpy.ones((), bool), numpy.zeros((), numpy.int64)
+    windows, inside = x, numpy.ones((), bool)
+    places = first = numpy.zeros((), numpy.int64)
     for axis in range(dims):
         at = numpy.arange(counts[axis])[:, None] * steps[axis] - pads[axis] + apart[axis] * numpy.arange(kernel[axis])
         # Dimension `axis` of the plane becomes two; those before are two each already.
         windows = g.gather(windows, g.constant(at.clip(0, extents[axis] - 1)), x.rank - dims + 2 * axis)
         inside = inside[..., None, None] & ((at >= 0) & (at < extents[axis]))
         places = places[..., None, None] * extents[axis] + at
+        begin = numpy.where(at[:, 0] < 0, at[:, 0] % apart[axis], at[:, 0])
+        first = first[..., None] * extents[axis] + begin
     # All windows' dimensions, then all within a window.
     order = [2 * axis for axis in range(dims)] + [2 * axis + 1 for axis in range(dims)]
     shape = (*counts, math.prod(kernel))
     inside, places = (numpy.transpose(one, order).reshape(shape) for one in (inside, places))
-    # A window of nothing but the least number has its maximum where it begins, not beside the plane.
-    first = numpy.take_along_axis(places, inside.argmax(-1)[..., None], -1)
-    places = numpy.where(inside, places, first)
+    # A window of nothing but the least number has its maximum where it begins behind the plane's edge. One of no
+    # element at all has it there, too.
+    places = numpy.where(inside, places, first[..., None])
     before = list(range(x.rank - dims))
     windows = g.reshape(g.transpose(windows, before + [x.rank - dims + axis for axis in order]),
                         (*x.shape[:-dims], *shape))
