@@ -52,7 +52,7 @@ def nll_loss(g: GraphBuilder, node: torch.fx.Node, self: Tensor, target: Tensor,
     at = g.from_start(g.reshape(classes, shape))
     zero = g.number(0.0, self.dtype)
     picked = g.op("neg", g.reshape(g.op("gather_elements", self, at, shape=shape, axis=axis), target.shape))
-    if weight is not None or results_read(node) == {1}:  # Who reads the weight alone has its targets checked, too.
+    if weight is not None or 1 in results_read(node):  # Who reads the weight alone has its targets checked, too.
         each = g.filled(self.shape[axis:axis + 1], 1.0, self.dtype) if weight is None else weight
         weights = g.gather(each, g.from_start(classes), 0)
     else:
