@@ -7,10 +7,15 @@ which CI replays.
 """
 
 import argparse
+import functools
 import logging
 import os
 
 import torch
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
+from torch._subclasses.fake_tensor import FakeTensorMode
+
 from burnish._torch import backend, importer, pieces
 from burnish._torch.options import options_of
 
@@ -52,6 +57,25 @@ def _graph(programs):
     return torch.fx.GraphModule(torch.nn.Module(), graph)
 
 
+def _traced(program, first, direct):
+    """Outputs that lie as PyTorch's tracing has them: as fake tensors, or as the graph of AOTAutograd says."""
+    given = program.tensors(first=first)
+    if direct:
+        with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+            return list(_function([program])(*map(mode.from_tensor, given)))
+
+    def compiled(graph, _):
+        said = [node.meta["val"] for node in graph.graph.output_node().args[0]]
+
+        def run(*args):
+            return [torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype).copy_(one)
+                    for one, fake in zip(graph(*args), said)]
+        return make_boxed_func(run)
+
+    with torch.no_grad():
+        return list(aot_autograd(fw_compiler=compiled, decompositions=importer.decompositions())(_graph([program]), given)(*given))
+
+
 class Judge:
     """Of programs, together or alone; `wrong` says what differs. `direct`: the graph is converted as it is, as
     torch.export would hand it over, instead of by AOTAutograd, which writes some operators as others; then no step may write."""
@@ -86,7 +110,7 @@ class Judge:
             got = list(got)
             for i, (one, tensors, want) in enumerate(zip(programs, given, answers)):
                 outputs = [got.pop(0) for _ in one.outputs]
-                text = difference([*outputs, *tensors], want)
+                text = difference([*outputs, *tensors], want, functools.partial(_traced, one, first, self.direct))
                 if text:
                     found.setdefault(i, text + (f" (size {first})" if first else ""))
         if not self.dynamic:

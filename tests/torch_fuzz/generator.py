@@ -8,7 +8,7 @@ import re
 import rows
 import rows_of_networks  # noqa: F401  Its rows.
 import rows_of_tensors  # noqa: F401
-from program import Input, Program, Ref, Step, Unfit, apply, refs, renumbered
+from program import LANES, Input, Program, Ref, Step, Unfit, apply, refs, renumbered
 
 ELEMENTS_MAX = 200
 EXTENTS = (1, 2, 3, 4, 5, 7)
@@ -27,7 +27,7 @@ class Maker:
 
     def __init__(self, seed, dynamic):
         self.rng, self.dynamic = random.Random(seed), dynamic
-        self.inputs, self.steps, self.lanes, self.bad = [], [], [[], [], []], []
+        self.inputs, self.steps, self.lanes, self.bad = [], [], [[] for _ in range(LANES)], []
         self._apart = frozenset()  # Numbers of values that are indices, or that nothing may read.
         self._name = ""  # Of the row.
         self.special = self.chance(0.5)
