@@ -318,6 +318,14 @@ def see_whether_said(node, made, read):
     """Raises Unfit where ONNX leaves a result to the one who computes. `read`: what the node reads."""
     if node.op_type in ("Loop", "Scan") and made.ndim > 1 and made.shape[0] == 0 and 0 in made.shape[1:]:
         raise Unfit("extents of a row where a loop has made none")
+    if "Normalization" in node.op_type:
+        for array in read:
+            if array.dtype not in (F32, F64):
+                continue
+            # A mean and a deviation that are given need no squares.
+            most = np.finfo(array.dtype).max ** (1 if node.op_type == "BatchNormalization" else 0.5)
+            if np.abs(array).max(initial=0, where=np.isfinite(array)) > most / 64:
+                raise Unfit("a distance from a mean overflows, its square or their sum, or the order knows how not to")
     if node.op_type in ROOTS_OF_SQUARES and np.isinf(made).any() and all(
             np.isfinite(array).all() for array in read):
         raise Unfit("squares overflow, or the sum knows how not to")
@@ -336,14 +344,17 @@ def nearby(node, values, rng):
     if node.op_type in EXACT | ONE_ROUNDING:
         return values
     made = {}
+    # Of a constant, and a number that is none, the number alone is enough.
+    varies = any(value.dtype in FORMATS and not value.const for value in values.values())
     for name, value in values.items():
-        if value.const or value.dtype not in FORMATS:
+        if value.dtype not in FORMATS or (value.const and varies):
             made[name] = value
             continue
         lanes = []
         for exact, up, down in value.lanes:
             amount = 2 * FORMATS[value.dtype][0] * finite_or_0(np.abs(exact).astype(np.float64))
-            signs = rng.choice([-1, 1], exact.shape)
+            # A long sum's error is one of all its terms' sizes, whatever it comes to.
+            signs = 1 if node.op_type in ("ReduceSum", "ReduceMean") else rng.choice([-1, 1], exact.shape)
             lanes.append((exact, moved(up, amount, signs), moved(down, amount, -signs)))
         made[name] = dataclasses.replace(value, lanes=lanes)
     return made
