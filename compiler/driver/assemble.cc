@@ -591,7 +591,7 @@ ModelStep Assembler::MakeHostStep(const StepPlan& planned) {
                  .kernel = static_cast<uint32_t>(manifest_.kernels.size()),
                  .schedule_origin = "host"};
   HostCall host{.kernel = step.kernel,
-                .signature = HostSignatureOf(*FindOperator(node.op), node.attributes,
+                .signature = HostSignatureOf(OperatorOf(node.op), node.attributes,
                                              InputTypes(graph(), node))};
   const auto add = [&](ValueId id) {
     const GraphValue& value = graph().value(id);
@@ -611,7 +611,8 @@ ModelStep Assembler::MakeHostStep(const StepPlan& planned) {
     step.outputs.push_back(
         {.buffer = static_cast<uint32_t>(step.buffers.size() - 1), .tensor = host.tensors.back()});
   }
-  manifest_.kernels.push_back({.name = node.op, .compute = FunctionOf(host), .pack = {}});
+  manifest_.kernels.push_back(
+      {.name = std::string(OpName(node.op)), .compute = FunctionOf(host), .pack = {}});
   manifest_.host_calls.push_back(std::move(host));
   return step;
 }

@@ -71,7 +71,8 @@ GraphNode RecurrenceNode(Graph& graph, int64_t count, int64_t width, bool host) 
   const ValueId product = Op(body, "matmul", {state, weights});
   const ValueId next = sums(Op(body, "tanh", {Op(body, "add", {product, sums(slice)})}));
   body.outputs = {next, next};
-  GraphNode node{.name = "recurrence", .op = "loop", .attributes = {}, .inputs = {start, slices}};
+  GraphNode node{
+      .name = "recurrence", .op = OpId::kLoop, .attributes = {}, .inputs = {start, slices}};
   node.bodies = {std::make_shared<const Graph>(std::move(body))};
   node.attributes = MakeAttributes({{"count", count},
                                     {"states", int64_t{1}},

@@ -116,7 +116,7 @@ class Cutter {
                          .node = id,
                          .parent = where.region,
                          .parent_body = where.body,
-                         .is_loop = node.op == "loop"};
+                         .is_loop = node.op == OpId::kLoop};
     flat_.regions.push_back(region);
     const std::vector<ValueId> captures(
         node.inputs.begin() + static_cast<int64_t>(CaptureBegin(node)), node.inputs.end());

@@ -115,10 +115,11 @@ void AddBounds(const GraphSize& size, std::span<const int64_t> quarters,
 std::vector<bool> CountsOf(const Graph& graph) {
   std::vector<bool> counts(graph.sizes.size(), false);
   for (const GraphNode& node : graph.nodes) {
-    if (node.op != "loop" || !LoopParts(node).has_count) continue;
+    if (node.op != OpId::kLoop || !LoopParts(node).has_count) continue;
     ValueId count = node.inputs[0];
     for (GraphNodeId from = graph.value(count).producer;
-         from >= 0 && (graph.nodes[from].op == "reshape" || graph.nodes[from].op == "identity");
+         from >= 0 &&
+         (graph.nodes[from].op == OpId::kReshape || graph.nodes[from].op == OpId::kIdentity);
          from = graph.value(count).producer) {
       count = graph.nodes[from].inputs[0];
     }

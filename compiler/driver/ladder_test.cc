@@ -49,7 +49,7 @@ Graph Rows(int64_t bound, double mark = 0) {
   const ValueId state = AddInput(body, "state", {DType::kI64, {}});
   const ValueId ten = AddConstant(body, "ten", {DType::kI64, {}}, FromInts(DType::kI64, {10}));
   body.outputs = {Op(body, "add", {state, ten})};
-  GraphNode loop{.name = "loop", .op = "loop", .attributes = {}};
+  GraphNode loop{.name = "loop", .op = OpId::kLoop, .attributes = {}};
   loop.attributes.Set("count", int64_t{3});
   loop.attributes.Set("states", int64_t{1});
   loop.attributes.Set("slices", int64_t{0});
@@ -115,7 +115,7 @@ Graph Sized(const std::vector<GraphSize>& sizes, int counted = -1) {
   const ValueId state = AddInput(body, "state", {DType::kF32, {2}});
   const ValueId row = AddInput(body, "row", {DType::kF32, {2}});
   body.outputs = {Op(body, "add", {state, row})};
-  GraphNode node{.name = "sum", .op = "loop", .attributes = {}, .inputs = {}};
+  GraphNode node{.name = "sum", .op = OpId::kLoop, .attributes = {}, .inputs = {}};
   const ValueId count = graph.inputs[graph.shown_inputs() + counted];
   node.inputs = {Op(graph, "reshape", {count}, {{"shape", std::vector<int64_t>{}}}), start, x};
   node.bodies = {std::make_shared<const Graph>(std::move(body))};

@@ -36,7 +36,7 @@ absl::Status SeparateOutputs(Graph& graph) {
       continue;
     }
     const std::string name = graph.value(output).name;
-    ASSIGN_OR_RETURN(output, AddOp(graph, "identity", {output}, {}, name));
+    ASSIGN_OR_RETURN(output, AddOp(graph, OpId::kIdentity, {output}, {}, name));
     graph.values[output].name = name;
     taken.resize(graph.values.size(), false);
     taken[output] = true;
@@ -132,7 +132,8 @@ absl::StatusOr<int> CopyForReaders(PlannedModel& model, const std::vector<Reader
         copies.try_emplace({from, reader.demand.border_value, group.region, group.body}, -1);
     if (is_new) {
       const std::string name = absl::StrCat(model.graph.value(from).name, ".bordered");
-      ASSIGN_OR_RETURN(const GraphNodeId node, AddNode(model.graph, "identity", {from}, {}, name));
+      ASSIGN_OR_RETURN(const GraphNodeId node,
+                       AddNode(model.graph, OpId::kIdentity, {from}, {}, name));
       copy->second = model.graph.nodes[node].outputs[0];
       before[reader.group].push_back({.nodes = {node},
                                       .anchor = -1,
@@ -168,7 +169,7 @@ absl::StatusOr<int> CopyForReaders(PlannedModel& model, const std::vector<Reader
 std::vector<bool> FreeConcats(const PlannedModel& model) {
   std::vector<bool> free;
   for (const FusedGroup& group : model.fusion.groups) {
-    free.push_back(model.graph.nodes[group.nodes.back()].op == "concat");
+    free.push_back(model.graph.nodes[group.nodes.back()].op == OpId::kConcat);
   }
   return free;
 }

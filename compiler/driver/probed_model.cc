@@ -20,8 +20,7 @@ bool IsNarrow(const TensorType& type) {
 
 // Rows of a constant table are floats of their own, whatever is done with them.
 bool OnlyMoves(const Graph& graph, const GraphNode& node) {
-  const OperatorDef* const def = FindOperator(node.op);
-  return def != nullptr && def->fusion == FusionKind::kInjective &&
+  return OperatorOf(node.op).fusion == FusionKind::kInjective &&
          std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
            return !graph.IsConstant(input) && IsFloat(graph.value(input).type.dtype);
          });
@@ -137,7 +136,7 @@ class Prober {
   bool Moves(size_t group) const {
     const std::vector<GraphNodeId>& nodes = model_.fusion.groups[group].nodes;
     return std::all_of(nodes.begin(), nodes.end(), [&](GraphNodeId n) {
-      return OnlyMoves(graph(), graph().nodes[n]) || graph().nodes[n].op == "identity";
+      return OnlyMoves(graph(), graph().nodes[n]) || graph().nodes[n].op == OpId::kIdentity;
     });
   }
 
@@ -190,7 +189,8 @@ class Prober {
 std::set<std::string> NarrowNodes(const Graph& graph) {
   std::set<std::string> names;
   for (const GraphNode& node : graph.nodes) {
-    if (node.layer.empty() || node.op == "cast" || node.op == "identity" || OnlyMoves(graph, node))
+    if (node.layer.empty() || node.op == OpId::kCast || node.op == OpId::kIdentity ||
+        OnlyMoves(graph, node))
       continue;
     const auto is_narrow = [&](ValueId value) { return IsNarrow(graph.value(value).type); };
     if (std::any_of(node.inputs.begin(), node.inputs.end(), is_narrow) ||

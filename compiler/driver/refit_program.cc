@@ -32,7 +32,7 @@ struct View {
 View ViewOf(OriginPtr origin) {
   std::vector<int64_t> axes;  // Of `origin` now, by axis of the constant.
   for (size_t d = 0; d < origin->type.shape.size(); ++d) axes.push_back(static_cast<int64_t>(d));
-  while (origin->op == "transpose") {
+  while (origin->op == OpId::kTranspose) {
     const std::vector<int64_t> perm = origin->attributes.Ints("perm", {});
     for (int64_t& axis : axes) axis = perm[axis];
     origin = origin->inputs[0];
@@ -41,7 +41,7 @@ View ViewOf(OriginPtr origin) {
   View view;
   for (const int64_t axis : axes) view.strides.push_back(dense[axis]);
   // The same elements in the same order.
-  while (origin->op == "reshape") origin = origin->inputs[0];
+  while (origin->op == OpId::kReshape) origin = origin->inputs[0];
   view.of = std::move(origin);
   return view;
 }

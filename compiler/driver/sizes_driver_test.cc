@@ -99,7 +99,7 @@ TEST(SizesDriverTest, AnExtentMayComeOutOfALoop) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {4}});
   const ValueId zero = AddInput(graph, "zero", {DType::kI64, {}});
-  GraphNode loop{.name = "loop", .op = "loop", .attributes = {}};
+  GraphNode loop{.name = "loop", .op = OpId::kLoop, .attributes = {}};
   loop.attributes.Set("count", int64_t{3});
   loop.attributes.Set("states", int64_t{1});
   loop.attributes.Set("slices", int64_t{0});

@@ -42,7 +42,7 @@ double NsOfModel(const PlannedModel& model) {
 const std::string& LayerOfGroup(const PlannedModel& model, size_t group) {
   const FusedGroup& fused = model.fusion.groups[group];
   if (fused.anchor >= 0) return model.graph.nodes[fused.anchor].layer;
-  const auto is_more = [&](GraphNodeId n) { return model.graph.nodes[n].op != "cast"; };
+  const auto is_more = [&](GraphNodeId n) { return model.graph.nodes[n].op != OpId::kCast; };
   const auto found = std::find_if(fused.nodes.begin(), fused.nodes.end(), is_more);
   return model.graph.nodes[found == fused.nodes.end() ? fused.nodes[0] : *found].layer;
 }

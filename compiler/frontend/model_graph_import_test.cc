@@ -89,7 +89,7 @@ ModelGraph MessageOf(const Graph& graph, std::string& data) {
   }
   for (const GraphNode& from : graph.nodes) {
     ModelGraph::Node* node = model.add_nodes();
-    node->set_op(from.op);
+    node->set_op(std::string(OpName(from.op)));
     for (const ValueId id : from.inputs) node->add_inputs(name(id));
     for (const ValueId id : from.outputs) node->add_outputs(name(id));
     for (const auto& [key, value] : from.attributes.values()) {
@@ -122,7 +122,7 @@ Graph OneOperator(const OperatorCase& c) {
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     inputs.push_back(AddInput(graph, absl::StrCat("x", i), {c.inputs[i].dtype, c.inputs[i].shape}));
   }
-  const absl::StatusOr<GraphNodeId> node = AddNode(graph, c.op->name, inputs, c.attributes);
+  const absl::StatusOr<GraphNodeId> node = AddNode(graph, c.op->name(), inputs, c.attributes);
   EXPECT_THAT(node, IsOk()) << c.name;
   graph.outputs = graph.nodes[*node].outputs;
   return graph;
@@ -170,7 +170,7 @@ TEST(ModelGraphImportTest, EveryOperatorComesBackWithItsAttributes) {
     if (c.op->layout == LayoutRule::kAnyOrder) attributes.erase("channels_last");
     ASSERT_OK_AND_ASSIGN(const Graph back, Import(FileOf(model)));
     ASSERT_EQ(back.nodes.size(), 1u);
-    EXPECT_EQ(back.nodes[0].op, c.op->name);
+    EXPECT_EQ(back.nodes[0].op, c.op->name());
     EXPECT_EQ(back.nodes[0].attributes.values().size(), attributes.size());
     for (const auto& [name, value] : back.nodes[0].attributes.values()) {
       EXPECT_TRUE(c.attributes.values().at(name) == value) << name;
@@ -455,9 +455,9 @@ TEST(ModelGraphImportTest, TheDocumentListsEveryOperatorWithItsAttributes) {
     const std::vector<TensorType> types = TypesOf(c.inputs);
     ASSERT_THAT(c.op->infer(logged, types), IsOk());
     if (c.op->fusion != FusionKind::kHost) DefineOperator(*c.op, logged, types);
-    attributes[c.op->name].insert(reads.names.begin(), reads.names.end());
+    attributes[c.op->name()].insert(reads.names.begin(), reads.names.end());
     if (c.op->layout == LayoutRule::kByChannel || c.op->layout == LayoutRule::kChannelsLast) {
-      attributes[c.op->name].insert("channels_last");
+      attributes[c.op->name()].insert("channels_last");
     }
   }
   std::string want;

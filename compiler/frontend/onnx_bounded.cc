@@ -170,7 +170,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<Val
   Attributes along;
   along.Set("axis", axis);
   const GraphNode node{
-      .name = Name(), .op = "concat", .attributes = along, .inputs = inputs, .outputs = {}};
+      .name = Name(), .op = OpId::kConcat, .attributes = along, .inputs = inputs, .outputs = {}};
   const auto carried = CarryExtents(context_->graph, node, others);
   if (!carried.ok()) return Annotate(carried.status());
   RETURN_IF_ERROR(CheckedElementCount({bound}, kMadeElementsMax, Label()).status());
@@ -264,7 +264,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
   const AxisExtents before = extents[0];
   RETURN_IF_ERROR(FillReduced(op, attributes, inputs, extents));
   const GraphNode node{.name = Name(),
-                       .op = std::string(op),
+                       .op = FindOpId(op).value(),
                        .attributes = attributes,
                        .inputs = inputs,
                        .outputs = {}};

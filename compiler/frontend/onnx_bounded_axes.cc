@@ -107,7 +107,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitWindows(
   for (const ValueId input : inputs) extents.push_back(ExtentsOf(input));
   for (const auto& [axis, holds] : windows) extents[0][axis] = kFullAxis;
   const GraphNode node{.name = Name(),
-                       .op = std::string(op),
+                       .op = FindOpId(op).value(),
                        .attributes = attributes,
                        .inputs = inputs,
                        .outputs = {}};

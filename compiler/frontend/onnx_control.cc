@@ -158,7 +158,7 @@ absl::Status AddLoop(OnnxNode& node, LoopDraft draft, Graph body) {
   // What has no elements is a constant inside, too.
   std::erase_if(draft.slices,
                 [&](const LoopDraft::Slice& slice) { return node.IsEmpty(slice.whole); });
-  GraphNode loop{.name = node.Name(), .op = "loop", .attributes = {}};
+  GraphNode loop{.name = node.Name(), .op = OpId::kLoop, .attributes = {}};
   std::vector<int64_t> backwards;
   body.inputs.clear();
   body.outputs.clear();
@@ -409,7 +409,7 @@ absl::Status OnnxGraphImporter::ImportBranches(Scope& scope, OnnxNode& node) {
     return node.Invalid(
         absl::StrCat("the condition is ", PrintType(type), ", want one element of bool"));
   }
-  GraphNode branch{.name = node.Name(), .op = "if", .attributes = {}, .inputs = {condition}};
+  GraphNode branch{.name = node.Name(), .op = OpId::kIf, .attributes = {}, .inputs = {condition}};
   std::vector<Body> bodies;
   absl::Status broken[2];
   for (const bool is_else : {false, true}) {

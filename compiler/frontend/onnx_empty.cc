@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitOfNothing(absl::string_view o
   if (op == "scatter_elements" || op == "scatter_nd") {
     return std::vector<ValueId>{inputs[0]};  // Nothing is written.
   }
-  const GraphNode node{.op = std::string(op), .inputs = inputs};
+  const GraphNode node{.op = def->id, .inputs = inputs};
   const absl::StatusOr<std::vector<TensorType>> types =
       def->infer(attributes, InputTypes(context_->graph, node));
   // A rule that is written for elements: the model may be sound.

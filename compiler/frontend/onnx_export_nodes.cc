@@ -360,22 +360,23 @@ const std::map<std::string, NodeWriter>& SpecialWriters() {
 absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node) {
   if (IsControl(node)) return ExportControl(writer, node);
   if (ExportQuantized(writer, node)) return absl::OkStatus();
-  const auto special = SpecialWriters().find(node.op);
+  const std::string op(OpName(node.op));
+  const auto special = SpecialWriters().find(op);
   if (special != SpecialWriters().end()) {
     special->second(writer, node);
     return absl::OkStatus();
   }
-  const auto reduction = ReductionTypes().find(node.op);
+  const auto reduction = ReductionTypes().find(op);
   if (reduction != ReductionTypes().end()) {
     WriteReduction(writer, node, reduction->second);
     return absl::OkStatus();
   }
-  const auto direct = DirectTypes().find(node.op);
+  const auto direct = DirectTypes().find(op);
   if (direct == DirectTypes().end()) {
     return absl::UnimplementedError(
-        absl::StrCat("node '", node.name, "': operator ", node.op, " has no ONNX form"));
+        absl::StrCat("node '", node.name, "': operator ", op, " has no ONNX form"));
   }
-  const LayoutRule layout = FindOperator(node.op)->layout;
+  const LayoutRule layout = OperatorOf(node.op).layout;
   const bool by_channel = layout == LayoutRule::kByChannel || layout == LayoutRule::kChannelsLast;
   if (by_channel && node.attributes.Int("channels_last", 0) != 0) {
     WriteChannelsLast(writer, node, direct->second);

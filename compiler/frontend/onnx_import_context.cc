@@ -41,7 +41,7 @@ std::optional<std::vector<ConstantPtr>> Interpreted(const Graph& graph, const Gr
     given.push_back(*input.type);
   }
   if (inputs.empty() || count > kMaxInterpretedElements ||
-      FindOperator(node.op)->flop_count(node.attributes, given) > kMaxInterpretedFlops) {
+      OperatorOf(node.op).flop_count(node.attributes, given) > kMaxInterpretedFlops) {
     return std::nullopt;
   }
   GraphNode with_outputs = node;  // That the graph has not yet.
@@ -254,7 +254,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
     return EmitPlain(op, std::move(inputs), std::move(attributes));
   }
   const GraphNode node{.name = Name(),
-                       .op = std::string(op),
+                       .op = FindOpId(op).value(),
                        .attributes = attributes,
                        .inputs = inputs,
                        .outputs = {}};
@@ -312,7 +312,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
   const OperatorDef* def = FindOperator(op);
   if (def == nullptr) return Unsupported(absl::StrCat("operator '", op, "' is not in the library"));
   GraphNode node;
-  node.op = std::string(op);
+  node.op = def->id;
   node.attributes = std::move(attributes);
   node.inputs = std::move(inputs);
   for (const ValueId input : node.inputs) {

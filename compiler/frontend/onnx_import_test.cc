@@ -37,7 +37,8 @@ using ::testing::Pointwise;
 // Operators of the graph in order.
 std::string Ops(const Graph& graph) {
   std::string ops;
-  for (const GraphNode& node : graph.nodes) absl::StrAppend(&ops, ops.empty() ? "" : " ", node.op);
+  for (const GraphNode& node : graph.nodes)
+    absl::StrAppend(&ops, ops.empty() ? "" : " ", OpName(node.op));
   return ops;
 }
 

@@ -402,7 +402,7 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   SwapGraphs();
   RETURN_IF_ERROR(f_.status());
 
-  GraphNode loop{.name = node_.Name(), .op = "loop", .attributes = {}};
+  GraphNode loop{.name = node_.Name(), .op = OpId::kLoop, .attributes = {}};
   if (all_.run_steps >= 0) loop.inputs.push_back(all_.run_steps);
   loop.inputs.insert(loop.inputs.end(), initial_.begin(), initial_.end());
   loop.inputs.push_back(projected);

@@ -154,7 +154,7 @@ absl::Status OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
     ASSIGN_OR_RETURN(const auto chosen,
                      EmitExtreme(node.op == "reduce_min" ? "min" : "max", inputs[0]));
     if (chosen.has_value()) results.push_back(*chosen);
-  } else if (IsMovement(node.op)) {
+  } else if (IsMovement(OpName(node.op))) {
     // Of numbers that stand for terms, so that each operator moves them as it is defined.
     std::vector<SizeTerm> all;
     std::vector<TensorValue> values;
@@ -178,12 +178,13 @@ absl::Status OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
     if (!moved.ok()) return absl::OkStatus();
     for (const int64_t which : (*moved)[0].integers) results.push_back(all[which]);
   } else {
-    std::optional<std::vector<SizeTerm>> computed = Computed(node.op, inputs, count, ranges);
+    std::optional<std::vector<SizeTerm>> computed =
+        Computed(OpName(node.op), inputs, count, ranges);
     if (computed.has_value()) {
       results = *std::move(computed);
     } else if ((node.op == "min" || node.op == "max") && count == 1) {
-      ASSIGN_OR_RETURN(const auto chosen,
-                       EmitExtreme(node.op.c_str(), {At(inputs[0], 0), At(inputs[1], 0)}));
+      ASSIGN_OR_RETURN(const auto chosen, EmitExtreme(node.op == "min" ? "min" : "max",
+                                                      {At(inputs[0], 0), At(inputs[1], 0)}));
       if (chosen.has_value()) results.push_back(*chosen);
     }
   }

@@ -28,7 +28,7 @@ Border BorderReadBy(const Graph& graph, const GraphNode& node) {
   const std::vector<int64_t>& out = graph.value(node.outputs[0]).type.shape;
   const size_t spatial = in.size() - 2;
   std::vector<int64_t> kernel = node.attributes.Ints("kernel_shape", {});
-  if (node.op == "conv" || node.op == "conv_integer") {
+  if (node.op == OpId::kConv || node.op == OpId::kConvInteger) {
     const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;
     kernel.assign(weights.begin() + 2, weights.end());
   }
@@ -102,7 +102,7 @@ class Assigner {
     return graph_.value(v).producer < 0 && !graph_.IsConstant(v) && !is_output_[v];
   }
   const std::vector<int64_t>& ShapeOf(ValueId v) const { return graph_.value(v).type.shape; }
-  const GraphNode* OnlyNode(size_t g, absl::string_view op) const {
+  const GraphNode* OnlyNode(size_t g, OpId op) const {
     const FusedGroup& group = fusion_.groups[g];
     if (group.nodes.size() != 1) return nullptr;
     const GraphNode& node = graph_.nodes[group.nodes[0]];
@@ -117,14 +117,16 @@ class Assigner {
 
   void CollectDemands() {
     for (const GraphNode& node : graph_.nodes) {
-      const bool pool = node.op == "max_pool" || node.op == "average_pool";
-      if ((!pool && node.op != "conv") || node.attributes.Int("channels_last", 0) == 0) continue;
+      const bool pool = node.op == OpId::kMaxPool || node.op == OpId::kAveragePool;
+      if ((!pool && node.op != OpId::kConv) || node.attributes.Int("channels_last", 0) == 0)
+        continue;
       const ValueId x = node.inputs[0];
       const bool is_float = IsFloat(graph_.value(x).type.dtype);
       if (!IsInner(x) || !is_float) continue;
       const Border border = BorderReadBy(graph_, node);
       if (border.empty()) continue;
-      const double value = node.op == "max_pool" ? -std::numeric_limits<double>::infinity() : 0.0;
+      const double value =
+          node.op == OpId::kMaxPool ? -std::numeric_limits<double>::infinity() : 0.0;
       Widen(demands_[x][value], border);
     }
   }
@@ -135,7 +137,7 @@ class Assigner {
   }
 
   void TryConcatView(size_t g) {
-    const GraphNode* concat = OnlyNode(g, "concat");
+    const GraphNode* concat = OnlyNode(g, OpId::kConcat);
     if (concat == nullptr) return;
     const ValueId whole = concat->outputs[0];
     const auto rank = static_cast<int64_t>(ShapeOf(whole).size());
@@ -235,7 +237,7 @@ class Assigner {
 
   // A reshape's result that is part of a concat, or an output: the input lies there instead of it.
   void TryReshapeIntoView(size_t g) {
-    const GraphNode* reshape = OnlyNode(g, "reshape");
+    const GraphNode* reshape = OnlyNode(g, OpId::kReshape);
     if (reshape == nullptr) return;
     const ValueId from = reshape->inputs[0];
     const ValueId to = reshape->outputs[0];
@@ -250,7 +252,7 @@ class Assigner {
   }
 
   void TryReshapeView(size_t g) {
-    const GraphNode* reshape = OnlyNode(g, "reshape");
+    const GraphNode* reshape = OnlyNode(g, OpId::kReshape);
     if (reshape == nullptr) return;
     const ValueId from = reshape->inputs[0];
     const ValueId to = reshape->outputs[0];

@@ -247,7 +247,7 @@ TEST(AssignStorageTest, AReshapeIntoAContiguousPartOfAConcatIsFree) {
   EXPECT_THAT(storage.places[b].storage.strides, ElementsAre(144, 24, 4, 1));
   const Fusion fusion = Fuse(m.graph, {.consumers = false, .producers = false});
   for (size_t g = 0; g < fusion.groups.size(); ++g) {
-    const std::string& op = m.graph.nodes[fusion.groups[g].nodes[0]].op;
+    const OpId op = m.graph.nodes[fusion.groups[g].nodes[0]].op;
     EXPECT_EQ(storage.copy_free[g], op == "concat" || op == "reshape");
   }
 }

@@ -126,14 +126,14 @@ bool IsBounded(const AxisExtents& extents) {
 
 absl::StatusOr<CarriedExtents> CarryExtents(const Graph& graph, const GraphNode& node,
                                             const std::vector<AxisExtents>& inputs) {
-  const OperatorDef* def = FindOperator(node.op);
-  if (def == nullptr || def->fusion == FusionKind::kHost || !node.bodies.empty()) {
+  const OperatorDef& def = OperatorOf(node.op);
+  if (def.fusion == FusionKind::kHost || !node.bodies.empty()) {
     const auto first = std::find_if(inputs.begin(), inputs.end(), IsBounded);
     return absl::UnimplementedError(absl::StrCat(
         "takes no input of which a run fills a part, as input ", first - inputs.begin(), " is"));
   }
   ASSIGN_OR_RETURN(const std::vector<TensorType> types,
-                   def->infer(node.attributes, InputTypes(graph, node)));
+                   def.infer(node.attributes, InputTypes(graph, node)));
   GraphNode with_outputs = node;
   with_outputs.outputs.assign(types.size(), -1);
   const Program program = DefineNode(graph, with_outputs);

@@ -27,7 +27,7 @@ absl::StatusOr<CarriedExtents> Carry(const std::string& op, const std::vector<Te
                                      const std::vector<AxisExtents>& extents,
                                      Attributes attributes = {}) {
   Graph graph;
-  GraphNode node{.name = "node", .op = op, .attributes = std::move(attributes)};
+  GraphNode node{.name = "node", .op = FindOpId(op).value(), .attributes = std::move(attributes)};
   for (const TensorType& type : types) node.inputs.push_back(AddInput(graph, "x", type));
   return CarryExtents(graph, node, extents);
 }
@@ -128,7 +128,7 @@ TEST(BoundedAxesTest, NothingOfWhatDoesNotHoldComesThrough) {
         }
         extents[i][d] = kN;
         Graph graph;
-        GraphNode node{.name = c.name, .op = c.op->name, .attributes = c.attributes};
+        GraphNode node{.name = c.name, .op = c.op->id, .attributes = c.attributes};
         for (const TensorValue& input : c.inputs) {
           node.inputs.push_back(AddInput(graph, "x", {input.dtype, input.shape}));
         }

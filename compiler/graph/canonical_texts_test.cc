@@ -38,7 +38,7 @@ TEST(CanonicalTextsTest, DefinitionsHaveTheTextsThatAreOnRecord) {
   for (const OperatorCase& c : ReadOperatorCases()) {
     if (c.op->fusion == FusionKind::kHost) continue;
     const Program program = DefineOperator(*c.op, c.attributes, TypesOf(c.inputs));
-    of_operator[c.op->name].insert(PrintWorkload(Canonicalize(program)));
+    of_operator[c.op->name()].insert(PrintWorkload(Canonicalize(program)));
   }
   std::string got;
   for (const auto& [name, texts] : of_operator) absl::StrAppend(&got, Line(name, texts));

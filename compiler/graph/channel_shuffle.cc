@@ -23,17 +23,17 @@ std::optional<ChannelShuffle> MatchChannelShuffle(
     const Graph& graph, GraphNodeId last, const std::vector<std::vector<GraphNodeId>>& consumers,
     const std::vector<bool>& is_output) {
   // The node that makes the only input of `node`, for `node` alone.
-  const auto before = [&](GraphNodeId node, const char* op) -> GraphNodeId {
+  const auto before = [&](GraphNodeId node, OpId op) -> GraphNodeId {
     const ValueId x = graph.nodes[node].inputs[0];
     const GraphNodeId producer = graph.value(x).producer;
     const bool alone = producer >= 0 && consumers[x].size() == 1 && !is_output[x];
     return alone && graph.nodes[producer].op == op ? producer : -1;
   };
-  if (graph.nodes[last].op != "reshape") return std::nullopt;
+  if (graph.nodes[last].op != OpId::kReshape) return std::nullopt;
   ChannelShuffle shuffle;
-  shuffle.turn = before(last, "transpose");
+  shuffle.turn = before(last, OpId::kTranspose);
   if (shuffle.turn < 0) return std::nullopt;
-  shuffle.cut = before(shuffle.turn, "reshape");
+  shuffle.cut = before(shuffle.turn, OpId::kReshape);
   if (shuffle.cut < 0) return std::nullopt;
   shuffle.source = graph.nodes[shuffle.cut].inputs[0];
   const Shape& whole = graph.value(shuffle.source).type.shape;
@@ -68,10 +68,10 @@ absl::StatusOr<ValueId> AddChannelShuffle(Graph& graph, ValueId x, int64_t axis,
   turn.Set("perm", SwapAt(static_cast<int64_t>(parts.size()), axis));
   join.Set("shape", whole);
   ASSIGN_OR_RETURN(const ValueId in_parts,
-                   AddOp(graph, "reshape", {x}, std::move(cut), name + ".parts"));
+                   AddOp(graph, OpId::kReshape, {x}, std::move(cut), name + ".parts"));
   ASSIGN_OR_RETURN(const ValueId turned,
-                   AddOp(graph, "transpose", {in_parts}, std::move(turn), name + ".shuffled"));
-  return AddOp(graph, "reshape", {turned}, std::move(join), name);
+                   AddOp(graph, OpId::kTranspose, {in_parts}, std::move(turn), name + ".shuffled"));
+  return AddOp(graph, OpId::kReshape, {turned}, std::move(join), name);
 }
 
 }  // namespace burnish

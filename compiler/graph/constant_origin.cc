@@ -55,19 +55,18 @@ OriginPtr TransposedTwice(const ConstantOrigin& inner, const std::vector<int64_t
   if (std::is_sorted(both.begin(), both.end())) return inner.inputs[0];
   Attributes attributes;
   attributes.Set("perm", both);
-  return Apply("transpose", inner.inputs, std::move(attributes));
+  return Apply(OpId::kTranspose, inner.inputs, std::move(attributes));
 }
 
 }  // namespace
 
-OriginPtr Apply(const std::string& op, const std::vector<OriginPtr>& inputs, Attributes attributes,
-                int output) {
+OriginPtr Apply(OpId op, const std::vector<OriginPtr>& inputs, Attributes attributes, int output) {
   // A weight that an exporter turned and a pass turned back is the weight, also to those who
   // compare texts.
-  if (op == "transpose" && inputs[0]->op == "transpose") {
+  if (op == OpId::kTranspose && inputs[0]->op == OpId::kTranspose) {
     return TransposedTwice(*inputs[0], attributes.Ints("perm", {}));
   }
-  if (op == "reshape" && inputs[0]->op == "reshape") {
+  if (op == OpId::kReshape && inputs[0]->op == OpId::kReshape) {
     return ReshapedOrigin(inputs[0]->inputs[0], attributes.Ints("shape", {}));
   }
   std::vector<TensorType> types;
@@ -77,15 +76,14 @@ OriginPtr Apply(const std::string& op, const std::vector<OriginPtr>& inputs, Att
     origin->from_parameters = origin->from_parameters || input->from_parameters;
     origin->depth = std::max(origin->depth, input->depth + 1);
   }
-  const absl::StatusOr<std::vector<TensorType>> outputs =
-      FindOperator(op)->infer(attributes, types);
+  const absl::StatusOr<std::vector<TensorType>> outputs = OperatorOf(op).infer(attributes, types);
   CHECK(outputs.ok()) << op << ": " << outputs.status();
   origin->type = (*outputs)[output];
   origin->op = op;
   origin->attributes = std::move(attributes);
   origin->inputs = inputs;
   origin->output = output;
-  std::string text = absl::StrCat(op, "[", PrintAttributes(origin->attributes), "]",
+  std::string text = absl::StrCat(OpName(op), "[", PrintAttributes(origin->attributes), "]",
                                   PrintType(origin->type), output);
   for (const OriginPtr& input : inputs) absl::StrAppend(&text, ",", input->key);
   origin->key = Sha256Hex(text);
@@ -96,14 +94,14 @@ OriginPtr ReshapedOrigin(const OriginPtr& origin, const std::vector<int64_t>& sh
   if (origin->type.shape == shape) return origin;
   Attributes attributes;
   attributes.Set("shape", shape);
-  return Apply("reshape", {origin}, std::move(attributes));
+  return Apply(OpId::kReshape, {origin}, std::move(attributes));
 }
 
 OriginPtr CastOrigin(const OriginPtr& origin, DType dtype) {
   if (origin->type.dtype == dtype) return origin;
   Attributes attributes;
   attributes.Set("to", std::string(DTypeName(dtype)));
-  return Apply("cast", {origin}, std::move(attributes));
+  return Apply(OpId::kCast, {origin}, std::move(attributes));
 }
 
 ConstantPtr WithOrigin(const ConstantPtr& data, const OriginPtr& origin) {
@@ -148,14 +146,14 @@ class OriginGraph {
     auto node = nodes_.find(node_text);
     if (node == nodes_.end()) {
       ASSIGN_OR_RETURN(const GraphNodeId id,
-                       AddNode(graph_, origin->op, inputs, origin->attributes, origin->op));
+                       AddNode(graph_, *origin->op, inputs, origin->attributes));
       node = nodes_.emplace(node_text, id).first;
     }
     return found->second = graph_.nodes[node->second].outputs[origin->output];
   }
 
   static OriginPtr FirstOutput(const ConstantOrigin& origin) {
-    return Apply(origin.op, origin.inputs, origin.attributes, 0);
+    return Apply(*origin.op, origin.inputs, origin.attributes, 0);
   }
 
   Graph graph_;

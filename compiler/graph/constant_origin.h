@@ -8,6 +8,7 @@
 #ifndef COMPILER_GRAPH_CONSTANT_ORIGIN_H_
 #define COMPILER_GRAPH_CONSTANT_ORIGIN_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct ConstantOrigin {
   TensorType type;
   std::string parameter;
   ConstantPtr value;  // Of a parameter: its value today.
-  std::string op;
+  std::optional<OpId> op;
   Attributes attributes;
   std::vector<OriginPtr> inputs;
   int output = 0;
@@ -45,8 +46,8 @@ ConstantPtr TrackedParameter(std::string name, TensorType type, const ConstantPt
 OriginPtr OriginOf(const TensorType& type, const ConstantPtr& data);
 // An operator over origins; chains of transpose and of reshape become one. CHECKs that the operator
 // takes them.
-OriginPtr Apply(const std::string& op, const std::vector<OriginPtr>& inputs,
-                Attributes attributes = {}, int output = 0);
+OriginPtr Apply(OpId op, const std::vector<OriginPtr>& inputs, Attributes attributes = {},
+                int output = 0);
 OriginPtr ReshapedOrigin(const OriginPtr& origin, const std::vector<int64_t>& shape);
 OriginPtr CastOrigin(const OriginPtr& origin, DType dtype);
 

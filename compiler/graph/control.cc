@@ -167,16 +167,17 @@ std::vector<bool> ControlFlags(const Graph& graph) {
 
 absl::StatusOr<std::vector<TensorType>> InferControl(const GraphNode& node,
                                                      absl::Span<const TensorType> inputs) {
-  if (node.op == "if") return InferIf(node, inputs);
-  if (node.op == "loop") return InferLoop(node, inputs);
+  if (node.op == OpId::kIf) return InferIf(node, inputs);
+  if (node.op == OpId::kLoop) return InferLoop(node, inputs);
   return absl::InvalidArgumentError("an operator that has no bodies");
 }
 
 absl::StatusOr<GraphNodeId> AddControlNode(Graph& graph, GraphNode node) {
   const absl::StatusOr<std::vector<TensorType>> types = InferControl(node, InputTypes(graph, node));
   if (!types.ok()) {
-    return absl::Status(types.status().code(), absl::StrCat("node '", node.name, "' (", node.op,
-                                                            "): ", types.status().message()));
+    return absl::Status(
+        types.status().code(),
+        absl::StrCat("node '", node.name, "' (", OpName(node.op), "): ", types.status().message()));
   }
   const auto id = static_cast<GraphNodeId>(graph.nodes.size());
   node.outputs.clear();

@@ -29,7 +29,8 @@ const TensorType kScalar{DType::kF32, {}};
 TensorValue Scalar(double value) { return {.dtype = DType::kF32, .shape = {}, .floats = {value}}; }
 
 GraphNode Node(const std::string& op, std::vector<ValueId> inputs, Graph body) {
-  GraphNode node{.name = "n", .op = op, .attributes = {}, .inputs = std::move(inputs)};
+  GraphNode node{
+      .name = "n", .op = FindOpId(op).value(), .attributes = {}, .inputs = std::move(inputs)};
   node.bodies = {std::make_shared<const Graph>(std::move(body))};
   return node;
 }
@@ -168,7 +169,7 @@ TEST(ControlTest, WhatDoesNotFitIsRefusedByName) {
 void Count(const Graph& graph, int depth, std::map<std::string, int>& found) {
   for (const GraphNode& node : graph.nodes) {
     if (!IsControl(node)) continue;
-    ++found[node.op + (depth > 0 ? " inside" : "")];
+    ++found[std::string(OpName(node.op)) + (depth > 0 ? " inside" : "")];
     if (node.op == "loop" && !LoopParts(node).IsExact()) ++found["open"];
     for (const auto& body : node.bodies) Count(*body, depth + 1, found);
   }

@@ -61,7 +61,7 @@ OriginPtr CroppedOrigin(const GraphValue& weights, const std::vector<int64_t>& s
   attributes.Set("axes", axes);
   attributes.Set("starts", starts);
   attributes.Set("ends", ends);
-  return Apply("slice", {OriginOf(weights.type, weights.data)}, std::move(attributes));
+  return Apply(OpId::kSlice, {OriginOf(weights.type, weights.data)}, std::move(attributes));
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ OriginPtr CroppedOrigin(const GraphValue& weights, const std::vector<int64_t>& s
 absl::Status CropKernels(Graph& graph) {
   bool changed = false;
   for (GraphNode& node : graph.nodes) {
-    if (node.op != "conv" || !graph.IsConstant(node.inputs[1])) continue;
+    if (node.op != OpId::kConv || !graph.IsConstant(node.inputs[1])) continue;
     const GraphValue weights = graph.value(node.inputs[1]);
     const std::vector<int64_t>& x = graph.value(node.inputs[0]).type.shape;
     const std::vector<int64_t>& y = graph.value(node.outputs[0]).type.shape;

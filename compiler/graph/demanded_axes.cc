@@ -232,12 +232,11 @@ class Walk {
       outputs.push_back(demand_[output]);
       is_read = is_read || outputs.back().has_value();
     }
-    const OperatorDef* def = FindOperator(node.op);
-    if (def == nullptr || def->fusion == FusionKind::kHost || !node.bodies.empty()) {
+    if (OperatorOf(node.op).fusion == FusionKind::kHost || !node.bodies.empty()) {
       return AddInputs(node);
     }
     if (!is_read) return;
-    if (node.op == "reshape") {
+    if (node.op == OpId::kReshape) {
       const std::vector<int64_t>& shape = ShapeOf(node.inputs[0]);
       DemandedParts parts = RegroupDemand(*outputs[0], shape);
       if (parts.empty()) parts = Full(shape);
@@ -256,8 +255,8 @@ class Walk {
       const size_t number = std::stoi(buffer.name.substr(2));  // "in3": DefineNode.
       const ValueId input = node.inputs[number];
       DemandedParts parts = *of_buffers[b];
-      if (node.op == "where" && number == 1) AddMask(node, parts);
-      if (node.op == "gather" && number == 0) Pick(node, parts);
+      if (node.op == OpId::kWhere && number == 1) AddMask(node, parts);
+      if (node.op == OpId::kGather && number == 0) Pick(node, parts);
       AddTo(input, std::move(parts));
     }
   }

@@ -27,7 +27,7 @@ struct ConstantKey {
 };
 
 struct NodeKey {
-  std::string op;
+  OpId op;
   std::map<std::string, AttributeValue> attributes;
   std::vector<ValueId> inputs;
   std::vector<std::shared_ptr<const Graph>> bodies;  // Equal where they are the same.

@@ -21,30 +21,30 @@ struct IrOperation {
 
 // Operators of two operands that are one operation of the IR. Powers of integers and C's remainder
 // of floats are left to run time.
-const std::map<std::string, IrOperation>& IrOperations() {
-  static const auto& operations = *new std::map<std::string, IrOperation>{
-      {"add", {ExprKind::kAdd}},
-      {"sub", {ExprKind::kSub}},
-      {"mul", {ExprKind::kMul}},
-      {"div", {ExprKind::kDiv}},
-      {"mod", {ExprKind::kMod}},
-      {"pow", {ExprKind::kPow}},
-      {"min", {ExprKind::kMin}},
-      {"max", {ExprKind::kMax}},
-      {"equal", {ExprKind::kEq}},
-      {"less", {ExprKind::kLt}},
-      {"less_equal", {ExprKind::kLe}},
-      {"greater", {ExprKind::kLt, true}},
-      {"greater_equal", {ExprKind::kLe, true}},
-      {"and", {ExprKind::kAnd}},
-      {"or", {ExprKind::kOr}},
+const std::map<OpId, IrOperation>& IrOperations() {
+  static const auto& operations = *new std::map<OpId, IrOperation>{
+      {OpId::kAdd, {ExprKind::kAdd}},
+      {OpId::kSub, {ExprKind::kSub}},
+      {OpId::kMul, {ExprKind::kMul}},
+      {OpId::kDiv, {ExprKind::kDiv}},
+      {OpId::kMod, {ExprKind::kMod}},
+      {OpId::kPow, {ExprKind::kPow}},
+      {OpId::kMin, {ExprKind::kMin}},
+      {OpId::kMax, {ExprKind::kMax}},
+      {OpId::kEqual, {ExprKind::kEq}},
+      {OpId::kLess, {ExprKind::kLt}},
+      {OpId::kLessEqual, {ExprKind::kLe}},
+      {OpId::kGreater, {ExprKind::kLt, true}},
+      {OpId::kGreaterEqual, {ExprKind::kLe, true}},
+      {OpId::kAnd, {ExprKind::kAnd}},
+      {OpId::kOr, {ExprKind::kOr}},
   };
   return operations;
 }
 
 // Null: not folded.
-BinaryFn<int64_t> IntFunction(const std::string& op, DType type) {
-  if (op == "xor") return [](int64_t a, int64_t b) { return (a != 0) != (b != 0); };
+BinaryFn<int64_t> IntFunction(OpId op, DType type) {
+  if (op == OpId::kXor) return [](int64_t a, int64_t b) { return (a != 0) != (b != 0); };
   const auto found = IrOperations().find(op);
   if (found == IrOperations().end() || found->second.kind == ExprKind::kPow) return nullptr;
   return [operation = found->second, type](int64_t a, int64_t b) -> std::optional<int64_t> {
@@ -54,7 +54,7 @@ BinaryFn<int64_t> IntFunction(const std::string& op, DType type) {
   };
 }
 
-BinaryFn<double> FloatFunction(const std::string& op, DType) {
+BinaryFn<double> FloatFunction(OpId op, DType) {
   const auto found = IrOperations().find(op);
   if (found == IrOperations().end() || found->second.kind == ExprKind::kMod) return nullptr;
   const ExprMeaning& meaning = InfoOf(found->second.kind).meaning;
@@ -66,28 +66,29 @@ BinaryFn<double> FloatFunction(const std::string& op, DType) {
 }
 
 // Null: no operation of one operand.
-const ExprMeaning* UnaryMeaning(const std::string& op) {
-  static const auto& kinds = *new std::map<std::string, ExprKind>{
-      {"neg", ExprKind::kNeg},   {"abs", ExprKind::kAbs},   {"sqrt", ExprKind::kSqrt},
-      {"exp", ExprKind::kExp},   {"log", ExprKind::kLog},   {"floor", ExprKind::kFloor},
-      {"ceil", ExprKind::kCeil}, {"sign", ExprKind::kSign},
+const ExprMeaning* UnaryMeaning(OpId op) {
+  static const auto& kinds = *new std::map<OpId, ExprKind>{
+      {OpId::kNeg, ExprKind::kNeg},   {OpId::kAbs, ExprKind::kAbs},
+      {OpId::kSqrt, ExprKind::kSqrt}, {OpId::kExp, ExprKind::kExp},
+      {OpId::kLog, ExprKind::kLog},   {OpId::kFloor, ExprKind::kFloor},
+      {OpId::kCeil, ExprKind::kCeil}, {OpId::kSign, ExprKind::kSign},
   };
   const auto found = kinds.find(op);
   return found == kinds.end() ? nullptr : &InfoOf(found->second).meaning;
 }
 
 // Null: not folded. The sign of a u64 is not that of the number it is computed in.
-int64_t (*IntUnaryFunction(const std::string& op, DType type))(int64_t) {
+int64_t (*IntUnaryFunction(OpId op, DType type))(int64_t) {
   if (type == DType::kU64) return nullptr;
-  if (op == "relu") return [](int64_t a) { return a < 0 ? int64_t{0} : a; };
+  if (op == OpId::kRelu) return [](int64_t a) { return a < 0 ? int64_t{0} : a; };
   const ExprMeaning* meaning = UnaryMeaning(op);
   return meaning == nullptr ? nullptr : meaning->int_unary;
 }
 
 // Null: not folded.
-double (*UnaryFunction(const std::string& op))(double) {
-  if (op == "reciprocal") return [](double a) { return 1 / a; };
-  if (op == "relu") return [](double a) { return a < 0 ? 0.0 : a; };
+double (*UnaryFunction(OpId op))(double) {
+  if (op == OpId::kReciprocal) return [](double a) { return 1 / a; };
+  if (op == OpId::kRelu) return [](double a) { return a < 0 ? 0.0 : a; };
   const ExprMeaning* meaning = UnaryMeaning(op);
   return meaning == nullptr ? nullptr : meaning->float_unary;
 }
@@ -184,27 +185,27 @@ Result Reduce(const GraphNode& node, const TypedConstant& x, const TensorType& o
   return std::vector<ConstantPtr>{Pack(output.dtype, result)};
 }
 
-// The function that reduces by `op`, or "".
-std::string ReduceFunction(const std::string& op) {
-  if (op == "reduce_sum") return "add";
-  if (op == "reduce_prod") return "mul";
-  if (op == "reduce_max") return "max";
-  if (op == "reduce_min") return "min";
-  return "";
+// The function that reduces by `op`, where there is one.
+std::optional<OpId> ReduceFunction(OpId op) {
+  if (op == OpId::kReduceSum) return OpId::kAdd;
+  if (op == OpId::kReduceProd) return OpId::kMul;
+  if (op == OpId::kReduceMax) return OpId::kMax;
+  if (op == OpId::kReduceMin) return OpId::kMin;
+  return std::nullopt;
 }
 
 template <typename T>
-Result Dispatch(BinaryFn<T> (*function_of)(const std::string&, DType), const GraphNode& node,
+Result Dispatch(BinaryFn<T> (*function_of)(OpId, DType), const GraphNode& node,
                 absl::Span<const TypedConstant> inputs, const TensorType& output) {
   if (inputs.empty()) return std::nullopt;
   const DType type = inputs[0].type->dtype;
-  if (inputs.size() == 2 && node.op != "mod") {
+  if (inputs.size() == 2 && node.op != OpId::kMod) {
     if (const BinaryFn<T> function = function_of(node.op, type)) {
       return Binary<T>(function, inputs, output);
     }
   }
-  if (inputs.size() == 1) {
-    if (const BinaryFn<T> reducer = function_of(ReduceFunction(node.op), type)) {
+  if (const auto reduction = ReduceFunction(node.op); inputs.size() == 1 && reduction) {
+    if (const BinaryFn<T> reducer = function_of(*reduction, type)) {
       return Reduce<T>(node, inputs[0], output, reducer);
     }
   }
@@ -248,19 +249,20 @@ std::optional<std::vector<ConstantPtr>> EvaluateArithmetic(const GraphNode& node
                                                            absl::Span<const TypedConstant> inputs,
                                                            const TensorType& output_type) {
   const bool is_float = IsFloat(inputs[0].type->dtype);
-  if (node.op == "cast") return Cast(inputs[0], output_type);
-  if (node.op == "dequantize") return Dequantize(inputs, output_type);
-  if (node.op == "where" && inputs.size() == 3) {
+  if (node.op == OpId::kCast) return Cast(inputs[0], output_type);
+  if (node.op == OpId::kDequantize) return Dequantize(inputs, output_type);
+  if (node.op == OpId::kWhere && inputs.size() == 3) {
     return IsFloat(output_type.dtype) ? Where<double>(inputs, output_type)
                                       : Where<int64_t>(inputs, output_type);
   }
-  if (node.op == "not") {
+  if (node.op == OpId::kNot) {
     std::vector<int64_t> values = Values<int64_t>(inputs[0]);
     for (int64_t& v : values) v = v == 0;
     return std::vector<ConstantPtr>{Pack(output_type.dtype, values)};
   }
-  if (node.op == "mod" && inputs.size() == 2 && !is_float && node.attributes.Int("fmod", 0) == 0) {
-    return Binary<int64_t>(IntFunction("mod", inputs[0].type->dtype), inputs, output_type);
+  if (node.op == OpId::kMod && inputs.size() == 2 && !is_float &&
+      node.attributes.Int("fmod", 0) == 0) {
+    return Binary<int64_t>(IntFunction(OpId::kMod, inputs[0].type->dtype), inputs, output_type);
   }
   const auto unary = UnaryFunction(node.op);
   if (is_float && inputs.size() == 1 && unary != nullptr) {

@@ -168,12 +168,12 @@ ConstantPtr TransposeConstant(const TensorType& type, const ConstantData& data,
   if (data.origin() == nullptr) return turned;
   Attributes attributes;
   attributes.Set("perm", perm);
-  return WithOrigin(turned, Apply("transpose", {ReshapedOrigin(data.origin(), type.shape)},
+  return WithOrigin(turned, Apply(OpId::kTranspose, {ReshapedOrigin(data.origin(), type.shape)},
                                   std::move(attributes)));
 }
 
 bool EvaluatesWithoutCopy(const GraphNode& node) {
-  return node.op == "reshape" || node.op == "identity";
+  return node.op == OpId::kReshape || node.op == OpId::kIdentity;
 }
 
 std::optional<std::vector<ConstantPtr>> EvaluateMovement(
@@ -182,18 +182,18 @@ std::optional<std::vector<ConstantPtr>> EvaluateMovement(
   const TypedConstant& x = inputs[0];
   if (EvaluatesWithoutCopy(node)) return One(x.data);
   const int64_t axis = FromFront(node.attributes.Int("axis", 0), x.type->shape.size());
-  if (node.op == "transpose") {
+  if (node.op == OpId::kTranspose) {
     const Shape perm = node.attributes.Ints("perm", {});
     return One(TransposeConstant(*x.type, *x.data, perm));
   }
-  if (node.op == "expand") {
+  if (node.op == OpId::kExpand) {
     return One(StridedCopy(*x.data, SizeBytes(x.type->dtype), output_types[0].shape,
                            BroadcastStrides(x.type->shape, output_types[0].shape), 0));
   }
-  if (node.op == "concat") return Concat(inputs, output_types[0], axis);
-  if (node.op == "split") return Split(x, output_types, axis);
-  if (node.op == "slice") return Slice(node, x, output_types[0]);
-  if (node.op == "gather" && inputs.size() == 2) return Gather(x, inputs[1], axis);
+  if (node.op == OpId::kConcat) return Concat(inputs, output_types[0], axis);
+  if (node.op == OpId::kSplit) return Split(x, output_types, axis);
+  if (node.op == OpId::kSlice) return Slice(node, x, output_types[0]);
+  if (node.op == OpId::kGather && inputs.size() == 2) return Gather(x, inputs[1], axis);
   return std::nullopt;
 }
 

@@ -8,7 +8,7 @@ namespace burnish {
 std::optional<std::vector<ConstantPtr>> EvaluateProduct(const GraphNode& node,
                                                         absl::Span<const TypedConstant> inputs,
                                                         const TensorType& output_type) {
-  if (node.op != "matmul" || inputs.size() != 2 || !node.attributes.values().empty() ||
+  if (node.op != OpId::kMatmul || inputs.size() != 2 || !node.attributes.values().empty() ||
       !IsFloat(output_type.dtype)) {
     return std::nullopt;
   }

@@ -28,7 +28,7 @@ int NumberOf(const Buffer& buffer, absl::string_view prefix) {
 
 std::string GroupName(const Graph& graph, const FusedGroup& group) {
   return absl::StrJoin(group.nodes, "+", [&](std::string* out, GraphNodeId n) {
-    absl::StrAppend(out, graph.nodes[n].op);
+    absl::StrAppend(out, OpName(graph.nodes[n].op));
   });
 }
 
@@ -36,7 +36,7 @@ int64_t FlopsOf(const Graph& graph, const FusedGroup& group) {
   int64_t flops = 0;
   for (GraphNodeId n : group.nodes) {
     const GraphNode& node = graph.nodes[n];
-    flops += FindOperator(node.op)->flop_count(node.attributes, InputTypes(graph, node));
+    flops += OperatorOf(node.op).flop_count(node.attributes, InputTypes(graph, node));
   }
   return flops;
 }
@@ -57,14 +57,14 @@ Program DefineGroup(const Graph& graph, const FusedGroup& group) {
     const GraphNode& node = graph.nodes[n];
     std::vector<ValueId> inputs = node.inputs;
     // a + b and b + a are one task: the value from inside the group comes first.
-    const bool commutes = (node.op == "add" || node.op == "mul") && inputs.size() == 2;
+    const bool commutes = (node.op == OpId::kAdd || node.op == OpId::kMul) && inputs.size() == 2;
     if (commutes && inside.count(inputs[1]) > 0 && inside.count(inputs[0]) == 0) {
       std::swap(inputs[0], inputs[1]);
     }
     std::vector<Tensor> arguments;
     for (ValueId input : inputs) arguments.push_back(tensors.at(input));
     const std::vector<Tensor> results =
-        FindOperator(node.op)->define(builder, node.attributes, arguments);
+        OperatorOf(node.op).define(builder, node.attributes, arguments);
     CHECK_EQ(results.size(), node.outputs.size()) << node.op;
     for (size_t i = 0; i < results.size(); ++i) {
       tensors[node.outputs[i]] = results[i];
@@ -90,7 +90,7 @@ absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
       list.calls.push_back(std::move(call));
       continue;
     }
-    if (FindOperator(graph.nodes[group.nodes[0]].op)->fusion == FusionKind::kHost) {
+    if (OperatorOf(graph.nodes[group.nodes[0]].op).fusion == FusionKind::kHost) {
       call = {.host = group.nodes[0],
               .arguments = graph.nodes[group.nodes[0]].inputs,
               .results = graph.nodes[group.nodes[0]].outputs};

@@ -49,7 +49,7 @@ OriginPtr OriginOfValues(const Graph& graph, ValueId id) {
 // The dimension of a value that holds channels: 1, or the last one.
 int ChannelDimension(const Graph& graph, const GraphNode& producer) {
   const auto rank = static_cast<int>(graph.value(producer.outputs[0]).type.shape.size());
-  if (producer.op == "dense" || producer.op == "gemm") return rank - 1;
+  if (producer.op == OpId::kDense || producer.op == OpId::kGemm) return rank - 1;
   return producer.attributes.Int("channels_last", 0) != 0 ? rank - 1 : 1;
 }
 
@@ -69,7 +69,7 @@ std::optional<ChannelValues> ByChannel(const Graph& graph, ValueId id,
     values.assign(shape[channel], values[0]);
     Attributes attributes;
     attributes.Set("shape", std::vector<int64_t>{shape[channel]});
-    origin = Apply("expand", {origin}, std::move(attributes));
+    origin = Apply(OpId::kExpand, {origin}, std::move(attributes));
   }
   if (static_cast<int64_t>(values.size()) != shape[channel]) return std::nullopt;
   return ChannelValues{std::move(values), std::move(origin)};
@@ -92,7 +92,7 @@ std::optional<Norm> NormOf(const Graph& graph, const GraphNode& node) {
   const double epsilon = node.attributes.Float("epsilon", 1e-5);
   for (double& v : norm.deviation.values) v = std::sqrt(v + epsilon);
   norm.deviation.origin =
-      Apply("sqrt", {Apply("add", {norm.deviation.origin, Constants({epsilon}).origin})});
+      Apply(OpId::kSqrt, {Apply(OpId::kAdd, {norm.deviation.origin, Constants({epsilon}).origin})});
   return norm;
 }
 
@@ -103,37 +103,37 @@ ScaleShift ScaleShiftOf(const Norm& norm) {
     result.shift.values.push_back(norm.beta.values[c] -
                                   norm.mean.values[c] * result.scale.values[c]);
   }
-  result.scale.origin = Apply("div", {norm.gamma.origin, norm.deviation.origin});
-  result.shift.origin =
-      Apply("sub", {norm.beta.origin, Apply("mul", {norm.mean.origin, result.scale.origin})});
+  result.scale.origin = Apply(OpId::kDiv, {norm.gamma.origin, norm.deviation.origin});
+  result.shift.origin = Apply(
+      OpId::kSub, {norm.beta.origin, Apply(OpId::kMul, {norm.mean.origin, result.scale.origin})});
   return result;
 }
 
 // The scale and shift that `node` applies to input `position`, whose channels are at `channel`.
 std::optional<ScaleShift> OfNode(const Graph& graph, const GraphNode& node, size_t position,
                                  int channel) {
-  if (node.op == "batch_norm") {
+  if (node.op == OpId::kBatchNorm) {
     const bool last = node.attributes.Int("channels_last", 0) != 0;
     const auto rank = static_cast<int>(graph.value(node.outputs[0]).type.shape.size());
     if (position != 0 || channel != (last ? rank - 1 : 1)) return std::nullopt;
     const std::optional<Norm> norm = NormOf(graph, node);
     return norm.has_value() ? std::optional(ScaleShiftOf(*norm)) : std::nullopt;
   }
-  const bool swaps = node.op == "mul" || node.op == "add";
-  if (!swaps && node.op != "div" && node.op != "sub") return std::nullopt;
+  const bool swaps = node.op == OpId::kMul || node.op == OpId::kAdd;
+  if (!swaps && node.op != OpId::kDiv && node.op != OpId::kSub) return std::nullopt;
   if (position != 0 && !swaps) return std::nullopt;
   const std::vector<int64_t>& shape = graph.value(node.outputs[0]).type.shape;
   if (shape != graph.value(node.inputs[position]).type.shape) return std::nullopt;
   std::optional<ChannelValues> by_channel =
       ByChannel(graph, node.inputs[1 - position], shape, channel);
   if (!by_channel.has_value()) return std::nullopt;
-  const bool scales = node.op == "mul" || node.op == "div";
-  if (node.op == "div") {
+  const bool scales = node.op == OpId::kMul || node.op == OpId::kDiv;
+  if (node.op == OpId::kDiv) {
     for (double& v : by_channel->values) v = 1 / v;
-    by_channel->origin = Apply("div", {Constants({1}).origin, by_channel->origin});
-  } else if (node.op == "sub") {
+    by_channel->origin = Apply(OpId::kDiv, {Constants({1}).origin, by_channel->origin});
+  } else if (node.op == OpId::kSub) {
     for (double& v : by_channel->values) v = -v;
-    by_channel->origin = Apply("neg", {by_channel->origin});
+    by_channel->origin = Apply(OpId::kNeg, {by_channel->origin});
   }
   ChannelValues other = Constants(std::vector<double>(by_channel->values.size(), scales ? 0 : 1));
   if (scales) return ScaleShift{std::move(*by_channel), std::move(other)};
@@ -158,11 +158,13 @@ std::optional<WeightLayout> LayoutOf(const Graph& graph, const GraphNode& node) 
   const std::vector<int64_t>& shape = graph.value(node.inputs[1]).type.shape;
   int64_t rest = 1;
   for (size_t d = 1; d < shape.size(); ++d) rest *= shape[d];
-  if (node.op == "conv" || node.op == "dense") return WeightLayout{0, 1, shape[0], rest, 1};
-  if (node.op == "conv_transpose") {  // [I, O/group, k..]: the group is that of the input channel.
+  if (node.op == OpId::kConv || node.op == OpId::kDense)
+    return WeightLayout{0, 1, shape[0], rest, 1};
+  if (node.op ==
+      OpId::kConvTranspose) {  // [I, O/group, k..]: the group is that of the input channel.
     return WeightLayout{1, shape[0], shape[1], rest / shape[1], node.attributes.Int("group", 1)};
   }
-  if (node.op == "gemm") {
+  if (node.op == OpId::kGemm) {
     if (node.attributes.Int("trans_b", 0) != 0) return WeightLayout{0, 1, shape[0], shape[1], 1};
     return WeightLayout{1, shape[0], shape[1], 1, 1};
   }
@@ -172,7 +174,7 @@ std::optional<WeightLayout> LayoutOf(const Graph& graph, const GraphNode& node) 
 // What the product adds by itself; nothing where it is not known, or not one value a channel.
 std::optional<ChannelValues> BiasOf(const Graph& graph, const GraphNode& node, int64_t channels) {
   if (node.inputs.size() < 3) return Constants(std::vector<double>(channels, 0));
-  if (node.op != "gemm") {
+  if (node.op != OpId::kGemm) {
     const GraphValue& bias = graph.value(node.inputs[2]);
     if (bias.data == nullptr || ElementCount(bias.type.shape) != channels) return std::nullopt;
     return ChannelValues{ConstantValues(graph, node.inputs[2]),
@@ -184,7 +186,7 @@ std::optional<ChannelValues> BiasOf(const Graph& graph, const GraphNode& node, i
   std::optional<ChannelValues> bias = ByChannel(graph, node.inputs[2], shape, 1);
   if (!bias.has_value() || beta == 1) return bias;
   for (double& v : bias->values) v *= beta;
-  bias->origin = Apply("mul", {bias->origin, Constants({beta}).origin});
+  bias->origin = Apply(OpId::kMul, {bias->origin, Constants({beta}).origin});
   return bias;
 }
 
@@ -201,7 +203,7 @@ OriginPtr ScaledOrigin(const GraphValue& weights, const WeightLayout& layout,
         wide, {layout.groups, layout.outer / layout.groups, layout.channels, layout.inner});
     broadcast = {layout.groups, 1, layout.channels, 1};
   }
-  const OriginPtr scaled = Apply("mul", {wide, ReshapedOrigin(scale, broadcast)});
+  const OriginPtr scaled = Apply(OpId::kMul, {wide, ReshapedOrigin(scale, broadcast)});
   return ReshapedOrigin(CastOrigin(scaled, weights.type.dtype), shape);
 }
 
@@ -276,7 +278,8 @@ std::optional<ChannelValues> FoldedBias(const ChannelValues& bias, const ScaleSh
     if (was_finite && !(std::abs(value) <= most)) return std::nullopt;
     folded.values.push_back(value);
   }
-  folded.origin = Apply("add", {Apply("mul", {bias.origin, ss.scale.origin}), ss.shift.origin});
+  folded.origin =
+      Apply(OpId::kAdd, {Apply(OpId::kMul, {bias.origin, ss.scale.origin}), ss.shift.origin});
   return folded;
 }
 
@@ -331,7 +334,7 @@ absl::Status Decompose(Graph& graph, const GraphNode& node, const Norm& norm,
                                   ReshapedOrigin(CastOrigin(by_channel.origin, wide), shape)));
   };
   ValueId y = node.inputs[0];
-  const auto then = [&](const char* op, const char* suffix, const ChannelValues& values) {
+  const auto then = [&](OpId op, const char* suffix, const ChannelValues& values) {
     const absl::StatusOr<ValueId> next =
         AddOp(graph, op, {y, add(node.name + suffix, values)}, {}, node.name);
     if (next.ok()) y = *next;
@@ -339,13 +342,13 @@ absl::Status Decompose(Graph& graph, const GraphNode& node, const Norm& norm,
   };
   const ScaleShift ss = ScaleShiftOf(norm);
   if (IsModerate(ss.scale.values, wide) && IsModerate(ss.shift.values, wide)) {
-    RETURN_IF_ERROR(then("mul", ".scale", ss.scale));
-    RETURN_IF_ERROR(then("add", ".shift", ss.shift));
+    RETURN_IF_ERROR(then(OpId::kMul, ".scale", ss.scale));
+    RETURN_IF_ERROR(then(OpId::kAdd, ".shift", ss.shift));
   } else {
-    RETURN_IF_ERROR(then("sub", ".mean", norm.mean));
-    RETURN_IF_ERROR(then("mul", ".gamma", norm.gamma));
-    RETURN_IF_ERROR(then("div", ".deviation", norm.deviation));
-    RETURN_IF_ERROR(then("add", ".beta", norm.beta));
+    RETURN_IF_ERROR(then(OpId::kSub, ".mean", norm.mean));
+    RETURN_IF_ERROR(then(OpId::kMul, ".gamma", norm.gamma));
+    RETURN_IF_ERROR(then(OpId::kDiv, ".deviation", norm.deviation));
+    RETURN_IF_ERROR(then(OpId::kAdd, ".beta", norm.beta));
   }
   replacements.Set(node.outputs[0], y);
   return absl::OkStatus();
@@ -362,8 +365,8 @@ absl::Status FoldBatchNorm(Graph& graph) {
   const auto node_count = static_cast<GraphNodeId>(graph.nodes.size());
   for (GraphNodeId n = 0; n < node_count; ++n) {
     const GraphNode node = graph.nodes[n];
-    if (node.op == "conv" || node.op == "conv_transpose" || node.op == "dense" ||
-        node.op == "gemm") {
+    if (node.op == OpId::kConv || node.op == OpId::kConvTranspose || node.op == OpId::kDense ||
+        node.op == OpId::kGemm) {
       owner[node.outputs[0]] = n;
       continue;
     }
@@ -383,7 +386,7 @@ absl::Status FoldBatchNorm(Graph& graph) {
       owner[node.outputs[0]] = producer;
       folded = true;
     }
-    if (!folded && node.op == "batch_norm") {
+    if (!folded && node.op == OpId::kBatchNorm) {
       if (const std::optional<Norm> norm = NormOf(graph, node)) {
         RETURN_IF_ERROR(Decompose(graph, node, *norm, replacements));
       }

@@ -29,7 +29,7 @@ absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
     const Graph& graph, const GraphNode& node, const FoldConstantsOptions& options,
     int64_t& product_flops_left) {
   if (IsControl(node) || node.inputs.empty() || TooLarge(graph, node, options)) return std::nullopt;
-  if (options.keep_quantized && node.op == "dequantize") return std::nullopt;
+  if (options.keep_quantized && node.op == OpId::kDequantize) return std::nullopt;
   std::vector<TypedConstant> inputs;
   for (ValueId input : node.inputs) {
     const GraphValue& value = graph.value(input);
@@ -38,18 +38,18 @@ absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
   }
   std::vector<TensorType> types;
   for (ValueId output : node.outputs) types.push_back(graph.value(output).type);
-  const OperatorDef* def = FindOperator(node.op);
-  if (node.op == "matmul") {
-    const int64_t flops = def->flop_count(node.attributes, InputTypes(graph, node));
+  const OperatorDef& def = OperatorOf(node.op);
+  if (node.op == OpId::kMatmul) {
+    const int64_t flops = def.flop_count(node.attributes, InputTypes(graph, node));
     if (flops > product_flops_left) return std::nullopt;
     product_flops_left -= flops;
   }
-  if (node.op == "transpose" && graph.memo != nullptr) {
+  if (node.op == OpId::kTranspose && graph.memo != nullptr) {
     return std::vector<ConstantPtr>{
         graph.memo->Transposed(*inputs[0].type, inputs[0].data, node.attributes.Ints("perm", {}))};
   }
   if (auto folded = Evaluate(node, inputs, types)) return folded;
-  int64_t steps = def->flop_count(node.attributes, InputTypes(graph, node));
+  int64_t steps = def.flop_count(node.attributes, InputTypes(graph, node));
   for (const TensorType& type : types) steps += ElementCount(type.shape);
   if (steps > options.max_interpreted_flops) return std::nullopt;
   std::vector<TensorValue> arguments;

@@ -36,7 +36,8 @@ int64_t Quantized(double x, const Parameters& to, DType type) {
 // Of the first input. A table of words of quantized numbers stays one: what is looked up is
 // dequantized.
 bool IsMovement(const GraphNode& node) {
-  for (const char* op : {"reshape", "transpose", "slice", "max_pool", "expand", "gather"}) {
+  for (const OpId op : {OpId::kReshape, OpId::kTranspose, OpId::kSlice, OpId::kMaxPool,
+                        OpId::kExpand, OpId::kGather}) {
     if (node.op == op) return true;
   }
   return false;
@@ -53,8 +54,8 @@ class Mover {
       GraphNode node = graph_.nodes[n];  // By value: nodes are appended.
       for (ValueId& input : node.inputs) input = replacements_.Resolve(input);
       if (IsMovement(node)) RETURN_IF_ERROR(Sink(node, 1));
-      if (node.op == "concat") RETURN_IF_ERROR(Sink(node, node.inputs.size()));
-      if (node.op == "quantize") Cancel(node);
+      if (node.op == OpId::kConcat) RETURN_IF_ERROR(Sink(node, node.inputs.size()));
+      if (node.op == OpId::kQuantize) Cancel(node);
     }
     if (replacements_.empty()) return absl::OkStatus();
     replacements_.Apply(graph_);
@@ -67,7 +68,7 @@ class Mover {
     std::optional<Parameters> all;
     std::vector<ValueId> parameters;
     for (size_t i = 0; i < moved; ++i) {
-      const GraphNode* real = ProducerOf(graph_, inputs[i], "dequantize");
+      const GraphNode* real = ProducerOf(graph_, inputs[i], OpId::kDequantize);
       if (real == nullptr) return absl::OkStatus();
       const std::optional<Parameters> p = ParametersOf(graph_, *real);
       const DType type = graph_.value(real->inputs[0]).type.dtype;
@@ -80,14 +81,14 @@ class Mover {
       inputs[i] = real->inputs[0];
     }
     ASSIGN_OR_RETURN(const ValueId y, AddOp(graph_, node.op, inputs, node.attributes, node.name));
-    ASSIGN_OR_RETURN(const ValueId back,
-                     AddOp(graph_, "dequantize", {y, parameters[0], parameters[1]}, {}, node.name));
+    ASSIGN_OR_RETURN(const ValueId back, AddOp(graph_, OpId::kDequantize,
+                                               {y, parameters[0], parameters[1]}, {}, node.name));
     replacements_.Set(node.outputs[0], back);
     return absl::OkStatus();
   }
 
   void Cancel(const GraphNode& node) {
-    const GraphNode* real = ProducerOf(graph_, node.inputs[0], "dequantize");
+    const GraphNode* real = ProducerOf(graph_, node.inputs[0], OpId::kDequantize);
     if (real == nullptr) return;
     const TensorType& from = graph_.value(real->inputs[0]).type;
     const std::optional<Parameters> a = ParametersOf(graph_, *real), b = ParametersOf(graph_, node);
@@ -121,11 +122,11 @@ class Folder {
     const size_t count = graph_.nodes.size();
     for (size_t n = 0; n < count; ++n) {
       const GraphNode node = graph_.nodes[n];
-      if (node.op == "quantize") RETURN_IF_ERROR(Fold(node));
+      if (node.op == OpId::kQuantize) RETURN_IF_ERROR(Fold(node));
     }
     for (size_t n = 0; n < count; ++n) {
       const GraphNode node = graph_.nodes[n];
-      if (node.op == "quantize") RETURN_IF_ERROR(MultiplyInstead(node));
+      if (node.op == OpId::kQuantize) RETURN_IF_ERROR(MultiplyInstead(node));
       if (!IsProduct(node) || folded_.count(node.outputs[0]) > 0) continue;
       RETURN_IF_ERROR(FoldToReal(node));
     }
@@ -136,7 +137,8 @@ class Folder {
 
  private:
   static bool IsProduct(const GraphNode& node) {
-    return node.op == "conv" || node.op == "dense" || node.op == "matmul" || node.op == "gemm";
+    return node.op == OpId::kConv || node.op == OpId::kDense || node.op == OpId::kMatmul ||
+           node.op == OpId::kGemm;
   }
 
   // Of the graph as it was; what the pass adds has no number here.
@@ -149,7 +151,7 @@ class Folder {
       if (IsTracked(value)) return std::nullopt;
       return ToDoubles(value.type, *value.data);
     }
-    const GraphNode* real = ProducerOf(graph_, v, "dequantize");
+    const GraphNode* real = ProducerOf(graph_, v, OpId::kDequantize);
     if (real == nullptr) return std::nullopt;
     const GraphValue& q = graph_.value(real->inputs[0]);
     const std::optional<Parameters> p = ParametersOf(graph_, *real);
@@ -169,10 +171,10 @@ class Folder {
       const GraphNodeId n = graph_.value(v).producer;
       if (n < 0 || !IsAlone(v)) return std::nullopt;
       const GraphNode& node = graph_.nodes[n];
-      if (node.op == "relu" || node.op == "clip") {
+      if (node.op == OpId::kRelu || node.op == OpId::kClip) {
         if (chain.added >= 0) return std::nullopt;
         double least = 0, greatest = std::numeric_limits<double>::infinity();
-        if (node.op == "clip") {
+        if (node.op == OpId::kClip) {
           least = node.attributes.Float("min", -greatest);
           greatest = node.attributes.Float("max", greatest);
         }
@@ -181,7 +183,7 @@ class Folder {
         chain.least = std::clamp(least, chain.least, chain.greatest);
         chain.greatest = std::clamp(greatest, chain.least, chain.greatest);
         v = node.inputs[0];
-      } else if (node.op == "add" && chain.added < 0) {
+      } else if (node.op == OpId::kAdd && chain.added < 0) {
         const int constant = ConstantOf(node.inputs[1]).has_value() ? 1 : 0;
         if (!ConstantOf(node.inputs[constant]).has_value()) return std::nullopt;
         // The bias does not make the product any larger.
@@ -206,7 +208,7 @@ class Folder {
     int64_t columns = 0;
   };
   std::optional<Weights> WeightsOf(ValueId v, int64_t column_dim) const {
-    const GraphNode* real = ProducerOf(graph_, v, "dequantize");
+    const GraphNode* real = ProducerOf(graph_, v, OpId::kDequantize);
     if (real == nullptr) return std::nullopt;
     const GraphValue& q = graph_.value(real->inputs[0]);
     const std::optional<Parameters> p = ParametersOf(graph_, *real);
@@ -262,19 +264,19 @@ class Folder {
     const int64_t count = ElementCount(shape);
     if (count == 1) return true;
     if (count != columns) return false;
-    if (part != chain.added || chain.product.op != "conv") return shape.back() == columns;
+    if (part != chain.added || chain.product.op != OpId::kConv) return shape.back() == columns;
     const size_t rank = graph_.value(chain.product.outputs[0]).type.shape.size();
     return shape.size() + 1 >= rank && shape[shape.size() + 1 - rank] == columns;
   }
 
   // Dimension of the columns in the weights; -1: no product that this pass takes.
   int64_t ColumnDim(const GraphNode& node) const {
-    if (node.op == "conv" || node.op == "dense") return 0;
+    if (node.op == OpId::kConv || node.op == OpId::kDense) return 0;
     const size_t rank = graph_.value(node.inputs[1]).type.shape.size();
     const bool trans_b = node.attributes.Int("trans_b", 0) != 0;
     if (rank != 2 || node.attributes.Int("trans_a", 0) != 0) return -1;
-    if (node.op == "matmul") return trans_b ? 0 : 1;
-    if (node.op != "gemm" || node.attributes.Float("alpha", 1) != 1) return -1;
+    if (node.op == OpId::kMatmul) return trans_b ? 0 : 1;
+    if (node.op != OpId::kGemm || node.attributes.Float("alpha", 1) != 1) return -1;
     if (node.inputs.size() > 2 && node.attributes.Float("beta", 1) != 1) return -1;
     return trans_b ? 0 : 1;
   }
@@ -287,9 +289,9 @@ class Folder {
     to_u8.Set("to", std::string("u8"));
     const ValueId offset =
         AddConstant(graph_, "offset", {DType::kI16, {}}, FromInts(DType::kI16, {128}));
-    ASSIGN_OR_RETURN(const ValueId wide, AddOp(graph_, "cast", {x}, to_i16));
-    ASSIGN_OR_RETURN(const ValueId sum, AddOp(graph_, "add", {wide, offset}));
-    return AddOp(graph_, "cast", {sum}, to_u8);
+    ASSIGN_OR_RETURN(const ValueId wide, AddOp(graph_, OpId::kCast, {x}, to_i16));
+    ASSIGN_OR_RETURN(const ValueId sum, AddOp(graph_, OpId::kAdd, {wide, offset}));
+    return AddOp(graph_, OpId::kCast, {sum}, to_u8);
   }
 
   absl::Status Fold(const GraphNode& quantize) {
@@ -330,12 +332,13 @@ class Folder {
     if (!in_integers.has_value()) return absl::OkStatus();
     Attributes to_f32;
     to_f32.Set("to", std::string("f32"));
-    ASSIGN_OR_RETURN(ValueId y, AddOp(graph_, "cast", {in_integers->sums}, to_f32, product.name));
+    ASSIGN_OR_RETURN(ValueId y,
+                     AddOp(graph_, OpId::kCast, {in_integers->sums}, to_f32, product.name));
     const ValueId scale = ByColumn(product, "_scale", in_integers->scale);
-    ASSIGN_OR_RETURN(y, AddOp(graph_, "mul", {y, scale}, {}, product.name));
+    ASSIGN_OR_RETURN(y, AddOp(graph_, OpId::kMul, {y, scale}, {}, product.name));
     if (bias.has_value()) {
       const ValueId added = ByColumn(product, "_bias", *bias);
-      ASSIGN_OR_RETURN(y, AddOp(graph_, "add", {y, added}, {}, product.name));
+      ASSIGN_OR_RETURN(y, AddOp(graph_, OpId::kAdd, {y, added}, {}, product.name));
     }
     replacements_.Set(product.outputs[0], y);
     return absl::OkStatus();
@@ -356,8 +359,8 @@ class Folder {
     const ValueId by = AddConstant(graph_, quantize.name + "_multiplier", {DType::kF32, to->shape},
                                    FromDoubles(DType::kF32, {multiplier}));
     ASSIGN_OR_RETURN(const ValueId y,
-                     AddOp(graph_, "requantize", {quantize.inputs[0], by, quantize.inputs[2]}, {},
-                           quantize.name));
+                     AddOp(graph_, OpId::kRequantize, {quantize.inputs[0], by, quantize.inputs[2]},
+                           {}, quantize.name));
     replacements_.Set(quantize.outputs[0], y);
     return absl::OkStatus();
   }
@@ -372,7 +375,7 @@ class Folder {
     if (!IsProduct(product) || product.inputs.size() < 2) return std::nullopt;
     const int64_t column_dim = ColumnDim(product);
     if (column_dim < 0 || product.attributes.Int("channels_last", 0) != 0) return std::nullopt;
-    const GraphNode* real = ProducerOf(graph_, product.inputs[0], "dequantize");
+    const GraphNode* real = ProducerOf(graph_, product.inputs[0], OpId::kDequantize);
     if (real == nullptr || !IsByte(graph_.value(real->inputs[0]).type.dtype)) return std::nullopt;
     const std::optional<Parameters> from = ParametersOf(graph_, *real);
     const std::optional<Weights> w = WeightsOf(product.inputs[1], column_dim);
@@ -404,7 +407,7 @@ class Folder {
     pads[w.type.shape.size() + 1] = wide - channels;
     Attributes attributes;
     attributes.Set("pads", pads);
-    ASSIGN_OR_RETURN(x, AddOp(graph_, "pad", {x}, attributes));
+    ASSIGN_OR_RETURN(x, AddOp(graph_, OpId::kPad, {x}, attributes));
     const auto taps = static_cast<size_t>(ElementCount(w.type.shape) / (w.columns * channels));
     std::vector<int64_t> values(w.columns * wide * static_cast<int64_t>(taps), 0);
     const size_t row = channels * taps;
@@ -419,7 +422,7 @@ class Folder {
 
   absl::StatusOr<ValueId> Sums(const GraphNode& product, ValueId x, int64_t x_zero, Weights w,
                                const std::vector<int64_t>& bias) {
-    if (product.op == "conv" && product.attributes.Int("group", 1) == 1) {
+    if (product.op == OpId::kConv && product.attributes.Int("group", 1) == 1) {
       RETURN_IF_ERROR(WidenChannels(x, w));
     }
     const ValueId weights =
@@ -427,20 +430,20 @@ class Folder {
     const ValueId added = AddConstant(graph_, product.name + "_bias", {DType::kI32, {w.columns}},
                                       FromInts(DType::kI32, bias));
     Attributes attributes;
-    if (product.op == "conv") {
+    if (product.op == OpId::kConv) {
       attributes = product.attributes;
       attributes.Set("pad_value", x_zero);
-      return AddOp(graph_, "conv_integer", {x, weights, added}, attributes, product.name);
+      return AddOp(graph_, OpId::kConvInteger, {x, weights, added}, attributes, product.name);
     }
-    const bool trans_b = product.op == "dense" || product.attributes.Int("trans_b", 0) != 0;
+    const bool trans_b = product.op == OpId::kDense || product.attributes.Int("trans_b", 0) != 0;
     attributes.Set("trans_b", int64_t{trans_b});
-    return AddOp(graph_, "matmul_integer", {x, weights, added}, attributes, product.name);
+    return AddOp(graph_, OpId::kMatmulInteger, {x, weights, added}, attributes, product.name);
   }
 
   // A constant that broadcasts to the product's result.
   ValueId ByColumn(const GraphNode& product, const char* name, const std::vector<double>& values) {
     Shape shape = {std::ssize(values)};
-    if (product.op == "conv") {
+    if (product.op == OpId::kConv) {
       shape.assign(graph_.value(product.outputs[0]).type.shape.size() - 1, 1);
       shape[0] = std::ssize(values);
     }
@@ -453,7 +456,7 @@ class Folder {
                                       const GraphNode& quantize) {
     std::vector<double> multiplier;
     for (const double scale : of_sums) multiplier.push_back(scale / to.scale[0]);
-    return AddOp(graph_, "requantize",
+    return AddOp(graph_, OpId::kRequantize,
                  {sums, ByColumn(product, "_multiplier", multiplier), quantize.inputs[2]}, {},
                  quantize.name);
   }
@@ -468,7 +471,7 @@ class Folder {
     if (least > limits.least) clip.Set("min", static_cast<double>(least));
     if (greatest < limits.greatest) clip.Set("max", static_cast<double>(greatest));
     if (clip.values().empty()) return y;
-    return AddOp(graph_, "clip", {y}, clip, graph_.value(y).name);
+    return AddOp(graph_, OpId::kClip, {y}, clip, graph_.value(y).name);
   }
 
   Graph& graph_;
@@ -483,7 +486,7 @@ class Folder {
 
 absl::Status FoldQuantization(Graph& graph) {
   const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                               [](const GraphNode& node) { return node.op == "dequantize"; });
+                               [](const GraphNode& node) { return node.op == OpId::kDequantize; });
   if (!any) return absl::OkStatus();
   // Scales that are computed of constants, weights that are transposed.
   RETURN_IF_ERROR(FoldConstants(graph, {.keep_quantized = true}));

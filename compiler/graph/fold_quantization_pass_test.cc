@@ -21,7 +21,8 @@ using Shape = std::vector<int64_t>;
 
 std::string Ops(const Graph& graph) {
   std::string ops;
-  for (const GraphNode& node : graph.nodes) absl::StrAppend(&ops, ops.empty() ? "" : " ", node.op);
+  for (const GraphNode& node : graph.nodes)
+    absl::StrAppend(&ops, ops.empty() ? "" : " ", OpName(node.op));
   return ops;
 }
 

@@ -65,9 +65,7 @@ Fuser::Fuser(const Graph& graph, const FuseOptions& options)
       is_output_(OutputFlags(graph)),
       depth_(graph.nodes.size(), 0) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const OperatorDef* def = FindOperator(graph.nodes[n].op);
-    CHECK(def != nullptr) << graph.nodes[n].op;
-    operator_.push_back(def);
+    operator_.push_back(&OperatorOf(graph.nodes[n].op));
     group_.push_back(static_cast<int>(n));
     members_.push_back({static_cast<GraphNodeId>(n)});
     for (ValueId input : graph.nodes[n].inputs) {
@@ -123,7 +121,7 @@ bool Fuser::MayJoin(GraphNodeId n, const TensorType& anchor_type, bool anchored,
            (!anchored || type.dtype == ComputeType(anchor_type.dtype) ||
             MayEndIn(anchor_type.dtype, type.dtype));
   }
-  return only_consumer && graph_.nodes[n].op == "transpose" && KeepsLastDimension(n);
+  return only_consumer && graph_.nodes[n].op == OpId::kTranspose && KeepsLastDimension(n);
 }
 
 std::vector<GraphNodeId> Fuser::NextRegion(ValueId tail, const TensorType& anchor_type,
@@ -171,12 +169,12 @@ int Fuser::ProductGroup(ValueId v) const {
   const GraphNodeId producer = graph_.value(v).producer;
   if (producer < 0 || is_output_[v] || consumers_[v].size() != 1) return -1;
   const std::vector<GraphNodeId>& group = members_[group_[producer]];
-  return graph_.nodes[group[0]].op == "matmul" ? group_[producer] : -1;
+  return graph_.nodes[group[0]].op == OpId::kMatmul ? group_[producer] : -1;
 }
 
 void Fuser::FuseAttention(GraphNodeId softmax) {
   const GraphNode& node = graph_.nodes[softmax];
-  if (node.op != "softmax" || !IsFree(softmax)) return;
+  if (node.op != OpId::kSoftmax || !IsFree(softmax)) return;
   const ValueId scores = node.inputs[0], weights = node.outputs[0];
   const TensorType& type = TypeOf(scores);
   const auto rank = static_cast<int64_t>(type.shape.size());
@@ -190,8 +188,9 @@ void Fuser::FuseAttention(GraphNodeId softmax) {
   const GraphNodeId reader = consumers_[weights][0];
   const GraphNode& product = graph_.nodes[reader];
   const int second = group_[reader];
-  if (product.op != "matmul" || members_[second][0] != reader || product.inputs[0] != weights ||
-      product.inputs[1] == weights || product.attributes.Int("trans_a", 0) != 0) {
+  if (product.op != OpId::kMatmul || members_[second][0] != reader ||
+      product.inputs[0] != weights || product.inputs[1] == weights ||
+      product.attributes.Int("trans_a", 0) != 0) {
     return;
   }
   const GraphNode& scoring = graph_.nodes[members_[first][0]];
@@ -228,7 +227,8 @@ bool Fuser::ProducerPays(GraphNodeId producer, GraphNodeId consumer) const {
     case Movement::kIndexed:
       // Neighbours along the last dimension are read as vectors: a transpose that moves it would
       // be gathered again for every use.
-      return reads_once || graph_.nodes[producer].op != "transpose" || KeepsLastDimension(producer);
+      return reads_once || graph_.nodes[producer].op != OpId::kTranspose ||
+             KeepsLastDimension(producer);
   }
   return false;
 }

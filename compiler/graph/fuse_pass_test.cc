@@ -22,7 +22,8 @@ std::vector<std::string> Groups(const Graph& graph, const FuseOptions& options =
   std::vector<std::string> names;
   for (const FusedGroup& group : Fuse(graph, options).groups) {
     std::string name;
-    for (GraphNodeId n : group.nodes) name += (name.empty() ? "" : "+") + graph.nodes[n].op;
+    for (GraphNodeId n : group.nodes)
+      name += (name.empty() ? "" : "+") + std::string(OpName(graph.nodes[n].op));
     names.push_back(name);
   }
   return names;

@@ -37,19 +37,24 @@ std::vector<TensorType> InputTypes(const Graph& graph, const GraphNode& node) {
 
 absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op, std::vector<ValueId> inputs,
                                     Attributes attributes, absl::string_view name) {
-  const OperatorDef* def = FindOperator(op);
-  if (def == nullptr) {
+  const std::optional<OpId> id = FindOpId(op);
+  if (!id.has_value()) {
     return absl::UnimplementedError(absl::StrCat("node '", name, "': unknown operator '", op, "'"));
   }
+  return AddNode(graph, *id, std::move(inputs), std::move(attributes), name);
+}
+
+absl::StatusOr<GraphNodeId> AddNode(Graph& graph, OpId op, std::vector<ValueId> inputs,
+                                    Attributes attributes, absl::string_view name) {
   GraphNode node;
-  node.name = std::string(name.empty() ? op : name);
-  node.op = std::string(op);
+  node.name = std::string(name.empty() ? OpName(op) : name);
+  node.op = op;
   node.attributes = std::move(attributes);
   node.inputs = std::move(inputs);
   const absl::StatusOr<std::vector<TensorType>> types =
-      def->infer(node.attributes, InputTypes(graph, node));
+      OperatorOf(op).infer(node.attributes, InputTypes(graph, node));
   if (!types.ok()) {
-    return absl::Status(types.status().code(), absl::StrCat("node '", node.name, "' (", op,
+    return absl::Status(types.status().code(), absl::StrCat("node '", node.name, "' (", OpName(op),
                                                             "): ", types.status().message()));
   }
   const auto id = static_cast<GraphNodeId>(graph.nodes.size());
@@ -63,12 +68,28 @@ absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op, std::vec
   return id;
 }
 
+namespace {
+
+ValueId OnlyOutput(const Graph& graph, GraphNodeId n) {
+  const GraphNode& node = graph.nodes[n];
+  CHECK_EQ(node.outputs.size(), 1u) << node.op;
+  return node.outputs[0];
+}
+
+}  // namespace
+
+absl::StatusOr<ValueId> AddOp(Graph& graph, OpId op, std::vector<ValueId> inputs,
+                              Attributes attributes, absl::string_view name) {
+  ASSIGN_OR_RETURN(const GraphNodeId node,
+                   AddNode(graph, op, std::move(inputs), std::move(attributes), name));
+  return OnlyOutput(graph, node);
+}
+
 absl::StatusOr<ValueId> AddOp(Graph& graph, absl::string_view op, std::vector<ValueId> inputs,
                               Attributes attributes, absl::string_view name) {
   ASSIGN_OR_RETURN(const GraphNodeId node,
                    AddNode(graph, op, std::move(inputs), std::move(attributes), name));
-  CHECK_EQ(graph.nodes[node].outputs.size(), 1u) << op;
-  return graph.nodes[node].outputs[0];
+  return OnlyOutput(graph, node);
 }
 
 std::vector<std::vector<GraphNodeId>> Consumers(const Graph& graph) {
@@ -117,7 +138,7 @@ absl::Status SortTopologically(Graph& graph) {
     while (waiting[stuck] == 0) ++stuck;
     return absl::InvalidArgumentError(
         absl::StrCat("the graph has a cycle: node '", graph.nodes[stuck].name, "' (",
-                     graph.nodes[stuck].op, ") waits for a value that depends on it"));
+                     OpName(graph.nodes[stuck].op), ") waits for a value that depends on it"));
   }
   std::vector<GraphNode> sorted;
   sorted.reserve(node_count);

@@ -33,7 +33,7 @@ struct Graph;
 
 struct GraphNode {
   std::string name;  // For people: the model's own name of the node, or that of its output.
-  std::string op;    // OperatorDef::name.
+  OpId op = OpId::kIdentity;
   Attributes attributes;
   std::vector<ValueId> inputs;  // Absent optional inputs are left off the end.
   std::vector<ValueId> outputs;
@@ -112,11 +112,15 @@ ValueId AddValue(Graph& graph, absl::string_view name, TensorType type);
 ValueId AddConstant(Graph& graph, absl::string_view name, TensorType type, ConstantPtr data);
 ValueId AddInput(Graph& graph, absl::string_view name, TensorType type);
 
-// Appends a node whose outputs' types the operator library infers. Errors: UNIMPLEMENTED for an
-// unknown operator, else what `infer` says, with the node's name before it.
+// Appends a node whose outputs' types the operator library infers. Errors: what `infer` says, with
+// the node's name before it. By the operator's name also UNIMPLEMENTED: there is none of that name.
+absl::StatusOr<GraphNodeId> AddNode(Graph& graph, OpId op, std::vector<ValueId> inputs,
+                                    Attributes attributes = {}, absl::string_view name = "");
 absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op, std::vector<ValueId> inputs,
                                     Attributes attributes = {}, absl::string_view name = "");
 // The same for a node with one output: returns that value.
+absl::StatusOr<ValueId> AddOp(Graph& graph, OpId op, std::vector<ValueId> inputs,
+                              Attributes attributes = {}, absl::string_view name = "");
 absl::StatusOr<ValueId> AddOp(Graph& graph, absl::string_view op, std::vector<ValueId> inputs,
                               Attributes attributes = {}, absl::string_view name = "");
 

@@ -33,7 +33,7 @@ void AppendDot(const Graph& graph, const std::string& prefix, std::string& text)
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const GraphNode& node = graph.nodes[n];
     const std::string id = node_id(static_cast<GraphNodeId>(n));
-    absl::StrAppend(&text, id, " [label=", Quoted(absl::StrCat(node.op, " ", node.name)),
+    absl::StrAppend(&text, id, " [label=", Quoted(absl::StrCat(OpName(node.op), " ", node.name)),
                     ", tooltip=", Quoted(PrintAttributes(node.attributes)), "];\n");
     for (const ValueId input : node.inputs) {
       // Constants are too many for a picture.

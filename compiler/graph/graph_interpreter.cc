@@ -125,7 +125,7 @@ absl::StatusOr<std::vector<TensorValue>> InterpretHostNode(const Graph& graph,
   }
   const int32_t code = FindHostKernel(call.kernel)->run(call, arguments, results);
   if (code != BURNISH_KERNEL_OK) {
-    return absl::OutOfRangeError(absl::StrCat("node '", node.name, "' (", node.op, "): ",
+    return absl::OutOfRangeError(absl::StrCat("node '", node.name, "' (", OpName(node.op), "): ",
                                               code == kHostValueOutOfRange
                                                   ? "an input has a value that it does not allow"
                                                   : "an index is out of bounds"));
@@ -211,9 +211,8 @@ TensorValue Prefix(const TensorValue& whole, const std::vector<int64_t>& shape) 
 }
 
 Program DefineNode(const Graph& graph, const GraphNode& node) {
-  const OperatorDef* def = FindOperator(node.op);
-  CHECK(def != nullptr) << node.op;
-  TeBuilder builder(node.op);
+  const OperatorDef& def = OperatorOf(node.op);
+  TeBuilder builder(def.name());
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const GraphValue& value = graph.value(node.inputs[i]);
@@ -221,10 +220,10 @@ Program DefineNode(const Graph& graph, const GraphNode& node) {
         builder.Parameter(absl::StrCat("in", i), value.type,
                           value.data != nullptr ? BufferRole::kConstant : BufferRole::kInput));
   }
-  const std::vector<Tensor> outputs = def->define(builder, node.attributes, inputs);
+  const std::vector<Tensor> outputs = def.define(builder, node.attributes, inputs);
   CHECK_EQ(outputs.size(), node.outputs.size()) << node.op;
   // Of the operator, not of the graph: importers ask before the outputs are values.
-  const auto types = def->infer(node.attributes, InputTypes(graph, node));
+  const auto types = def.infer(node.attributes, InputTypes(graph, node));
   CHECK_OK(types) << node.op;
   for (size_t i = 0; i < outputs.size(); ++i) {
     builder.Output(absl::StrCat("out", i), outputs[i], (*types)[i].dtype);
@@ -234,11 +233,10 @@ Program DefineNode(const Graph& graph, const GraphNode& node) {
 
 absl::StatusOr<std::vector<TensorValue>> InterpretNode(const Graph& graph, const GraphNode& node,
                                                        const std::vector<TensorValue>& inputs) {
-  const OperatorDef* def = FindOperator(node.op);
-  CHECK(def != nullptr) << node.op;
-  if (def->fusion == FusionKind::kHost) return InterpretHostNode(graph, node, *def, inputs);
-  if (node.op == "loop") return InterpretLoop(graph, node, inputs);
-  if (node.op == "if") {
+  const OperatorDef& def = OperatorOf(node.op);
+  if (def.fusion == FusionKind::kHost) return InterpretHostNode(graph, node, def, inputs);
+  if (node.op == OpId::kLoop) return InterpretLoop(graph, node, inputs);
+  if (node.op == OpId::kIf) {
     return InterpretGraph(*node.bodies[IsTrue(inputs[0]) ? 0 : 1],
                           {inputs.begin() + 1, inputs.end()});
   }
@@ -252,8 +250,9 @@ absl::StatusOr<std::vector<TensorValue>> InterpretNode(const Graph& graph, const
   }
   absl::StatusOr<std::vector<TensorValue>> outputs = Interpret(program, arguments);
   if (!outputs.ok()) {
-    return absl::Status(outputs.status().code(), absl::StrCat("node '", node.name, "' (", node.op,
-                                                              "): ", outputs.status().message()));
+    return absl::Status(outputs.status().code(),
+                        absl::StrCat("node '", node.name, "' (", OpName(node.op),
+                                     "): ", outputs.status().message()));
   }
   return outputs;
 }

@@ -74,7 +74,7 @@ std::string PrintGraph(const Graph& graph) {
                                                                  PrintType(graph.value(input).type))
                                                   : ValueRef(graph, input));
     }
-    absl::StrAppend(&text, absl::StrJoin(results, ", "), " = ", node.op, "(",
+    absl::StrAppend(&text, absl::StrJoin(results, ", "), " = ", OpName(node.op), "(",
                     absl::StrJoin(arguments, ", "), ")");
     if (!node.attributes.values().empty()) {
       absl::StrAppend(&text, " {", PrintAttributes(node.attributes), "}");

@@ -34,14 +34,14 @@ std::map<ValueId, SizeTerm> TermsOf(const Graph& graph, SizeQuotients& quotients
     const std::optional<SizeTerm> a = find(node.inputs[0]);
     if (!a.has_value()) continue;
     std::optional<SizeTerm> result;
-    if (node.op == "identity" || node.op == "reshape") result = a;
+    if (node.op == OpId::kIdentity || node.op == OpId::kReshape) result = a;
     if (node.inputs.size() == 2) {
       const std::optional<SizeTerm> b = find(node.inputs[1]);
-      if (b.has_value() && node.op == "add") result = a->Plus(*b);
-      if (b.has_value() && node.op == "sub") result = a->Minus(*b);
-      if (b.has_value() && node.op == "mul") result = a->Times(*b);
+      if (b.has_value() && node.op == OpId::kAdd) result = a->Plus(*b);
+      if (b.has_value() && node.op == OpId::kSub) result = a->Minus(*b);
+      if (b.has_value() && node.op == OpId::kMul) result = a->Times(*b);
       // Rounds to zero, and a dividend below that has no term.
-      if (b.has_value() && node.op == "div" && b->IsNumber()) {
+      if (b.has_value() && node.op == OpId::kDiv && b->IsNumber()) {
         result = quotients.Of(*a, b->number());
       }
     }
@@ -67,10 +67,10 @@ std::optional<SizeMask> GraphSizes::MaskOf(ValueId condition) const {
   const std::vector<int64_t>& shape = graph_.value(condition).type.shape;
   // Which lies as a channels-last layout has it.
   const auto producer = [&] { return graph_.value(condition).producer; };
-  while (producer() >= 0 && graph_.nodes[producer()].op == "reshape") {
+  while (producer() >= 0 && graph_.nodes[producer()].op == OpId::kReshape) {
     condition = graph_.nodes[producer()].inputs[0];
   }
-  if (producer() < 0 || graph_.nodes[producer()].op != "less") return std::nullopt;
+  if (producer() < 0 || graph_.nodes[producer()].op != OpId::kLess) return std::nullopt;
   const GraphNode& less = graph_.nodes[producer()];
   const GraphValue& positions = graph_.value(less.inputs[0]);
   const std::optional<SizeTerm> size = TermOf(less.inputs[1]);

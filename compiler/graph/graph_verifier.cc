@@ -9,7 +9,8 @@ namespace burnish {
 namespace {
 
 absl::Status Broken(const GraphNode& node, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("node '", node.name, "' (", node.op, "): ", what));
+  return absl::InvalidArgumentError(
+      absl::StrCat("node '", node.name, "' (", OpName(node.op), "): ", what));
 }
 
 absl::Status VerifyValues(const Graph& graph) {
@@ -33,8 +34,6 @@ absl::Status VerifyValues(const Graph& graph) {
 absl::Status VerifyNode(const Graph& graph, GraphNodeId n, std::vector<bool>& defined) {
   const GraphNode& node = graph.nodes[n];
   const auto value_count = static_cast<ValueId>(graph.values.size());
-  const OperatorDef* def = FindOperator(node.op);
-  if (def == nullptr) return Broken(node, "unknown operator");
   for (ValueId input : node.inputs) {
     if (input < 0 || input >= value_count) return Broken(node, absl::StrCat("input id ", input));
     if (!defined[input]) {
@@ -50,7 +49,7 @@ absl::Status VerifyNode(const Graph& graph, GraphNodeId n, std::vector<bool>& de
   }
   absl::StatusOr<std::vector<TensorType>> types =
       IsControl(node) ? InferControl(node, InputTypes(graph, node))
-                      : def->infer(node.attributes, InputTypes(graph, node));
+                      : OperatorOf(node.op).infer(node.attributes, InputTypes(graph, node));
   if (!types.ok()) return Broken(node, types.status().message());
   for (const std::vector<TensorType>& all : {InputTypes(graph, node), *types}) {
     for (const TensorType& type : all) {

@@ -31,7 +31,7 @@ Graph OneNode(const OperatorCase& c, bool constant_inputs) {
     inputs.push_back(constant_inputs ? AddConstant(graph, name, type, FromTensorValue(c.inputs[i]))
                                      : AddInput(graph, name, type));
   }
-  const absl::StatusOr<GraphNodeId> node = AddNode(graph, c.op->name, inputs, c.attributes);
+  const absl::StatusOr<GraphNodeId> node = AddNode(graph, c.op->name(), inputs, c.attributes);
   EXPECT_THAT(node, IsOk());
   graph.outputs = graph.nodes[*node].outputs;
   return graph;
@@ -41,7 +41,7 @@ TEST(HostOperatorsTest, TheInterpreterComputesWhatOnnxRuntimeComputes) {
   std::set<std::string> seen;
   for (const OperatorCase& c : HostCases()) {
     SCOPED_TRACE(c.name);
-    seen.insert(c.op->name);
+    seen.insert(c.op->name());
     const Graph graph = OneNode(c, /*constant_inputs=*/false);
     ASSERT_THAT(VerifyGraph(graph), IsOk());
     ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(graph, c.inputs));

@@ -26,10 +26,10 @@ class Walk {
     if (value.producer < 0 || depth >= kDepthMax) return false;
     const GraphNode& node = graph_.nodes[value.producer];
     const auto is_natural = [&](size_t i) { return IsNatural(node.inputs[i], depth + 1); };
-    if (node.op == "reshape" || node.op == "identity") return is_natural(0);
-    if (node.op == "min" || node.op == "add") return is_natural(0) && is_natural(1);
-    if (node.op == "max") return is_natural(0) || is_natural(1);
-    if (node.op != "where" || !is_natural(1)) return false;
+    if (node.op == OpId::kReshape || node.op == OpId::kIdentity) return is_natural(0);
+    if (node.op == OpId::kMin || node.op == OpId::kAdd) return is_natural(0) && is_natural(1);
+    if (node.op == OpId::kMax) return is_natural(0) || is_natural(1);
+    if (node.op != OpId::kWhere || !is_natural(1)) return false;
     // where(x < 0, a, x)
     return is_natural(2) || IsBelow(node.inputs[0], node.inputs[2]) == SizeTerm();
   }
@@ -49,14 +49,14 @@ class Walk {
     if (value.producer < 0 || depth >= kDepthMax) return std::nullopt;
     const GraphNode& node = graph_.nodes[value.producer];
     const auto end = [&](size_t i) { return End(node.inputs[i], depth + 1); };
-    if (node.op == "reshape" || node.op == "identity") return end(0);
-    if (node.op == "min") {
+    if (node.op == OpId::kReshape || node.op == OpId::kIdentity) return end(0);
+    if (node.op == OpId::kMin) {
       // Both are true; of a run's sizes the one that speaks of them says more.
       const std::optional<SizeTerm> one = end(0), other = end(1);
       return one.has_value() && (!other.has_value() || !one->IsNumber()) ? one : other;
     }
-    if (node.op == "max") return Greater(end(0), end(1));
-    if (node.op != "where") return std::nullopt;
+    if (node.op == OpId::kMax) return Greater(end(0), end(1));
+    if (node.op != OpId::kWhere) return std::nullopt;
     // where(x < size, x, a)
     const std::optional<SizeTerm> size = IsBelow(node.inputs[0], node.inputs[1]);
     return Greater(size.has_value() ? size : end(1), end(2));
@@ -75,7 +75,7 @@ class Walk {
     const GraphNodeId producer = graph_.value(condition).producer;
     if (producer < 0) return std::nullopt;
     const GraphNode& less = graph_.nodes[producer];
-    if (less.op != "less" || less.inputs[0] != x) return std::nullopt;
+    if (less.op != OpId::kLess || less.inputs[0] != x) return std::nullopt;
     const auto term = sizes_.terms.find(less.inputs[1]);
     if (term != sizes_.terms.end()) return term->second;
     const GraphValue& value = graph_.value(less.inputs[1]);

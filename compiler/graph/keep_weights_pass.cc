@@ -22,7 +22,7 @@ struct Blocks {
   ConstantPtr numbers, scale;
 };
 
-const GraphNode* Producer(const Graph& graph, ValueId v, const char* op) {
+const GraphNode* Producer(const Graph& graph, ValueId v, OpId op) {
   const GraphNodeId n = graph.value(v).producer;
   return n >= 0 && graph.nodes[n].op == op ? &graph.nodes[n] : nullptr;
 }
@@ -83,7 +83,7 @@ class WeightKeeper {
     for (size_t n = 0; n < count; ++n) {
       // By value: nodes are appended.
       const GraphNode node = graph_.nodes[n];
-      if (node.op == "matmul" || node.op == "gemm") RETURN_IF_ERROR(Keep(node));
+      if (node.op == OpId::kMatmul || node.op == OpId::kGemm) RETURN_IF_ERROR(Keep(node));
     }
     if (replacements_.empty()) return absl::OkStatus();
     replacements_.Apply(graph_);
@@ -108,9 +108,9 @@ class WeightKeeper {
         AddConstant(graph_, node.name + "_scale",
                     {DType::kF32, {blocks->shape[0], blocks->shape[2]}}, blocks->scale);
     ASSIGN_OR_RETURN(ValueId y,
-                     AddOp(graph_, "matmul_blocks", {node.inputs[0], w, scale}, {}, node.name));
+                     AddOp(graph_, OpId::kMatmulBlocks, {node.inputs[0], w, scale}, {}, node.name));
     if (node.inputs.size() > 2) {
-      ASSIGN_OR_RETURN(y, AddOp(graph_, "add", {y, node.inputs[2]}, {}, node.name));
+      ASSIGN_OR_RETURN(y, AddOp(graph_, OpId::kAdd, {y, node.inputs[2]}, {}, node.name));
     }
     replacements_.Set(node.outputs[0], y);
     return absl::OkStatus();
@@ -120,13 +120,13 @@ class WeightKeeper {
   std::optional<Blocks> BlocksOf(ValueId v, bool flipped) const {
     if (graph_.value(v).type.shape.size() != 2) return std::nullopt;
     const int64_t columns = graph_.value(v).type.shape[flipped ? 0 : 1];
-    if (const GraphNode* node = Producer(graph_, v, "transpose")) {
+    if (const GraphNode* node = Producer(graph_, v, OpId::kTranspose)) {
       if (node->attributes.Ints("perm", {}) != Shape{1, 0}) return std::nullopt;
       flipped = !flipped;
       v = node->inputs[0];
     }
-    if (const GraphNode* node = Producer(graph_, v, "reshape")) v = node->inputs[0];
-    const GraphNode* real = Producer(graph_, v, "dequantize");
+    if (const GraphNode* node = Producer(graph_, v, OpId::kReshape)) v = node->inputs[0];
+    const GraphNode* real = Producer(graph_, v, OpId::kDequantize);
     if (real == nullptr) return std::nullopt;
     const GraphValue& numbers = graph_.value(real->inputs[0]);
     const GraphValue& scale = graph_.value(real->inputs[1]);

@@ -44,7 +44,7 @@ class Walk {
 
  private:
   void AddNode(const GraphNode& node) {
-    if (node.op == "less" && node.outputs.size() == 1) {
+    if (node.op == OpId::kLess && node.outputs.size() == 1) {
       const std::optional<SizeMask> mask = sizes_.MaskOf(node.outputs[0]);
       if (!mask.has_value()) return;
       rests_[node.outputs[0]] = {
@@ -53,11 +53,10 @@ class Walk {
     }
     const bool is_known = std::any_of(node.inputs.begin(), node.inputs.end(),
                                       [&](ValueId input) { return !rests_[input].empty(); });
-    const OperatorDef* const def = FindOperator(node.op);
-    if (!is_known || def == nullptr || def->fusion == FusionKind::kHost || !node.bodies.empty()) {
+    if (!is_known || OperatorOf(node.op).fusion == FusionKind::kHost || !node.bodies.empty()) {
       return;
     }
-    if (node.op == "reshape") return AddReshape(node);
+    if (node.op == OpId::kReshape) return AddReshape(node);
     of_buffers_.clear();
     numbers_.clear();
     const Program program = DefineNode(graph_, node);

@@ -106,7 +106,7 @@ absl::StatusOr<ValueId> Converter::First(ValueId old) {
   CHECK_GE(last_[old], 0);
   Attributes attributes;
   attributes.Set("perm", InversePermutation(ChannelsLastOrder(Rank(old))));
-  ASSIGN_OR_RETURN(first_[old], AddOp(new_, "transpose", {last_[old]}, std::move(attributes),
+  ASSIGN_OR_RETURN(first_[old], AddOp(new_, OpId::kTranspose, {last_[old]}, std::move(attributes),
                                       value.name + ".channels_first"));
   return first_[old];
 }
@@ -122,7 +122,7 @@ absl::StatusOr<ValueId> Converter::Last(ValueId old) {
   }
   Attributes attributes;
   attributes.Set("perm", perm);
-  ASSIGN_OR_RETURN(last_[old], AddOp(new_, "transpose", {first_[old]}, std::move(attributes),
+  ASSIGN_OR_RETURN(last_[old], AddOp(new_, OpId::kTranspose, {first_[old]}, std::move(attributes),
                                      value.name + ".channels_last"));
   return last_[old];
 }
@@ -147,8 +147,8 @@ absl::StatusOr<ValueId> Converter::LastBroadcast(ValueId old, int64_t rank) {
   shape.Set("shape", wide);
   turn.Set("perm", perm);
   ASSIGN_OR_RETURN(const ValueId reshaped,
-                   AddOp(new_, "reshape", {first}, std::move(shape), value.name + ".wide"));
-  return AddOp(new_, "transpose", {reshaped}, std::move(turn), value.name + ".channels_last");
+                   AddOp(new_, OpId::kReshape, {first}, std::move(shape), value.name + ".wide"));
+  return AddOp(new_, OpId::kTranspose, {reshaped}, std::move(turn), value.name + ".channels_last");
 }
 
 absl::Status Converter::Emit(const GraphNode& node, std::vector<ValueId> inputs,
@@ -171,7 +171,7 @@ absl::Status Converter::Emit(const GraphNode& node, std::vector<ValueId> inputs,
 }
 
 absl::Status Converter::Convert(const GraphNode& node) {
-  const OperatorDef& op = *FindOperator(node.op);
+  const OperatorDef& op = OperatorOf(node.op);
   const bool is_last = node.attributes.Int("channels_last", 0) != 0;
   int64_t rank = -1;  // Of the inputs that come with channels last, or shall.
   for (ValueId input : node.inputs) {

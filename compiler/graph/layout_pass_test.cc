@@ -118,7 +118,7 @@ std::vector<ValueId> ArgumentsFor(Graph& graph, const OperatorDef& op, const Att
 TEST(LayoutTest, NoElementwiseOperatorCostsATranspose) {
   for (const OperatorDef* op : AllOperators()) {
     if (op->fusion != FusionKind::kElementwise) continue;
-    SCOPED_TRACE(op->name);
+    SCOPED_TRACE(op->name());
     Graph graph;
     const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 4, 5}});
     const ValueId image = Conv(graph, x, {6, 3, 1, 1});
@@ -126,7 +126,7 @@ TEST(LayoutTest, NoElementwiseOperatorCostsATranspose) {
         MakeAttributes({{"to", std::string("f32")}, {"fmod", int64_t{1}}});
     const std::vector<ValueId> arguments = ArgumentsFor(graph, *op, attributes, image);
     ASSERT_FALSE(arguments.empty()) << "give ArgumentsFor arguments that it accepts";
-    ASSERT_OK_AND_ASSIGN(const ValueId y, AddOp(graph, op->name, arguments, attributes));
+    ASSERT_OK_AND_ASSIGN(const ValueId y, AddOp(graph, op->name(), arguments, attributes));
     const ValueId back = Op(graph, "cast", {y}, {{"to", std::string("f32")}});
     graph.outputs = {Conv(graph, back, {2, 6, 1, 1})};
     // What it computes is held by the test of the library's rows; here it may be NaN.
@@ -138,7 +138,7 @@ TEST(LayoutTest, NoElementwiseOperatorCostsATranspose) {
 
 TEST(LayoutTest, AMadeUpElementwiseOperatorIsCarriedThroughByItsRow) {
   const OperatorDef made_up = {
-      .name = "made_up", .fusion = FusionKind::kElementwise, .layout = LayoutRule::kAnyOrder};
+      .id = OpId::kNeg, .fusion = FusionKind::kElementwise, .layout = LayoutRule::kAnyOrder};
   const TensorType image = {DType::kF32, {1, 3, 4, 5}};
   EXPECT_TRUE(FollowsChannelsLast(made_up, 4, {image}));
   EXPECT_EQ(AttributesInOrder(made_up, MakeAttributes({{"alpha", 0.5}}), ChannelsLastOrder(4)),

@@ -81,7 +81,7 @@ class Readers {
     return std::any_of(consumers_[value].begin(), consumers_[value].end(), [&](GraphNodeId id) {
       const GraphNode& reader = graph_.nodes[id];
       if (IsControl(reader)) return false;
-      const LayoutRule layout = FindOperator(reader.op)->layout;
+      const LayoutRule layout = OperatorOf(reader.op).layout;
       if (layout == LayoutRule::kFixed) return false;
       if (layout == LayoutRule::kChannelsLast) return true;
       // Another operand may come with channels last, and then this one is turned too.
@@ -104,9 +104,10 @@ class Readers {
 bool IsLoneWindow(const Graph& graph, const GraphNode& node,
                   const std::vector<std::vector<GraphNodeId>>& consumers) {
   if (node.attributes.Int("channels_last", 0) != 0) return false;
-  const bool cheap = node.op == "conv" ? IsCheapConvolution(graph, node)
-                     : node.op == "max_pool" || node.op == "average_pool" ? IsCheapPool(graph, node)
-                                                                          : false;
+  const bool cheap = node.op == OpId::kConv ? IsCheapConvolution(graph, node)
+                     : node.op == OpId::kMaxPool || node.op == OpId::kAveragePool
+                         ? IsCheapPool(graph, node)
+                         : false;
   return cheap && !Readers(graph, consumers).WantLast(node.outputs[0]);
 }
 

@@ -32,7 +32,7 @@ Wholes FindWholes(const Graph& graph) {
   Wholes wholes;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const GraphNode& node = graph.nodes[n];
-    if (node.op != "concat" || node.inputs.size() < 2 || is_output[node.outputs[0]]) continue;
+    if (node.op != OpId::kConcat || node.inputs.size() < 2 || is_output[node.outputs[0]]) continue;
     wholes[node.inputs[0]].push_back(
         {static_cast<GraphNodeId>(n), AxisOf(graph, node), node.inputs});
   }
@@ -74,7 +74,7 @@ absl::Status NestConcats(Graph& graph) {
     changed = false;
     const Wholes wholes = FindWholes(graph);
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
-      if (graph.nodes[n].op != "concat") continue;
+      if (graph.nodes[n].op != OpId::kConcat) continue;
       while (NestOnce(graph, wholes, static_cast<GraphNodeId>(n))) changed = true;
     }
     // The concat that now stands for inputs may come later in the list.

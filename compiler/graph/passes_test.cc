@@ -110,7 +110,7 @@ TEST_P(PassesTest, ConstantsRememberHowTheyCameFromParameters) {
 // Operators, sorted: a second run may number values anew.
 std::multiset<std::string> Operators(const Graph& graph) {
   std::multiset<std::string> ops;
-  for (const GraphNode& node : graph.nodes) ops.insert(node.op);
+  for (const GraphNode& node : graph.nodes) ops.emplace(OpName(node.op));
   return ops;
 }
 

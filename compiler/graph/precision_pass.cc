@@ -16,8 +16,9 @@ namespace burnish {
 namespace {
 
 // Sums of products: what they read may be narrow, whatever their results are for.
-bool IsProduct(const std::string& op) {
-  return op == "conv" || op == "conv_transpose" || op == "dense" || op == "gemm" || op == "matmul";
+bool IsProduct(OpId op) {
+  return op == OpId::kConv || op == OpId::kConvTranspose || op == OpId::kDense ||
+         op == OpId::kGemm || op == OpId::kMatmul;
 }
 
 // Products of bfloat16 are done in pairs: an odd number of channels, from three on (colours), gets
@@ -51,13 +52,13 @@ class Precision {
     std::vector<bool> read_wide(graph_.values.size(), false);
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       const GraphNode& node = graph_.nodes[n];
-      const OperatorDef* const def = IsControl(node) ? nullptr : FindOperator(node.op);
       bool floats = false, reads = false;
       for (ValueId output : node.outputs) {
         floats = floats || IsF32(graph_.value(output).type);
         reads = reads || (read_wide[output] && !IsProduct(node.op));
       }
-      wide_[n] = !floats || reads || def == nullptr || def->fusion == FusionKind::kHost;
+      wide_[n] =
+          !floats || reads || IsControl(node) || OperatorOf(node.op).fusion == FusionKind::kHost;
       if (!wide_[n]) continue;
       for (ValueId input : node.inputs) read_wide[input] = true;
     }
@@ -79,7 +80,7 @@ class Precision {
 
   absl::Status Visit(size_t n) {
     if (wide_[n]) return ReadAs(n, DType::kF32, 0);
-    const OperatorDef& def = *FindOperator(graph_.nodes[n].op);
+    const OperatorDef& def = OperatorOf(graph_.nodes[n].op);
     const DType type = TypeOf(graph_.nodes[n], def);
     if (type == DType::kF32) return ReadAs(n, type, 0);
     const std::vector<ValueId> inputs = graph_.nodes[n].inputs;
@@ -103,7 +104,7 @@ class Precision {
   // Gives a convolution an even number of channels to read; weights of 0 add nothing.
   absl::Status PairChannels(size_t n) {
     const GraphNode conv = graph_.nodes[n];  // By value: nodes are appended.
-    if (conv.op != "conv" || conv.attributes.Int("group", 1) != 1) return absl::OkStatus();
+    if (conv.op != OpId::kConv || conv.attributes.Int("group", 1) != 1) return absl::OkStatus();
     const GraphValue weights = graph_.value(conv.inputs[1]);
     const std::vector<int64_t>& shape = weights.type.shape;
     const int64_t channels = shape[1];
@@ -136,7 +137,7 @@ class Precision {
   // finite: both operands have them.
   absl::Status RoundDepth(size_t n) {
     const GraphNode matmul = graph_.nodes[n];  // By value: nodes are appended.
-    if (matmul.op != "matmul") return absl::OkStatus();
+    if (matmul.op != OpId::kMatmul) return absl::OkStatus();
     for (const ValueId input : matmul.inputs) {
       // Constants were folded before: weights are padded by nobody, and vectors have no columns.
       const GraphValue& value = graph_.value(input);
@@ -170,18 +171,18 @@ class Precision {
     const auto rank = static_cast<int64_t>(graph_.value(x).type.shape.size());
     dim = (dim + rank) % rank;
     const GraphNodeId producer = graph_.value(x).producer;
-    if (producer >= 0 && graph_.nodes[producer].op == "transpose") {
+    if (producer >= 0 && graph_.nodes[producer].op == OpId::kTranspose) {
       // Of planes, which lie in one piece.
       const GraphNode transpose = graph_.nodes[producer];
       const std::vector<int64_t> perm = transpose.attributes.Ints("perm", {});
       ASSIGN_OR_RETURN(const ValueId planes, WithZeros(transpose.inputs[0], perm[dim], count));
-      return AddOp(graph_, "transpose", {planes}, transpose.attributes, transpose.name);
+      return AddOp(graph_, OpId::kTranspose, {planes}, transpose.attributes, transpose.name);
     }
     std::vector<int64_t> pads(2 * rank, 0);
     pads[rank + dim] = count;
     Attributes attributes;
     attributes.Set("pads", pads);
-    return AddOp(graph_, "pad", {x}, attributes);
+    return AddOp(graph_, OpId::kPad, {x}, attributes);
   }
 
   // Lets the node read the first `narrow` inputs in the type and the others in f32.
@@ -205,7 +206,7 @@ class Precision {
     } else {
       Attributes to;
       to.Set("to", std::string(DTypeName(dtype)));
-      ASSIGN_OR_RETURN(cast, AddOp(graph_, "cast", {id}, std::move(to), value.name));
+      ASSIGN_OR_RETURN(cast, AddOp(graph_, OpId::kCast, {id}, std::move(to), value.name));
       graph_.values[cast].name = value.name;  // An output is found by its name.
     }
     is_ours_.resize(graph_.values.size(), true);
@@ -250,10 +251,11 @@ void NameLayers(Graph& graph) {
   }
 }
 
-size_t NarrowInputs(const std::string& op) {
-  static const auto& counts = *new std::map<std::string, size_t>{
-      {"conv", 2},       {"conv_transpose", 2}, {"dense", 2},         {"gemm", 2},
-      {"batch_norm", 1}, {"layer_norm", 1},     {"instance_norm", 1}, {"group_norm", 1},
+size_t NarrowInputs(OpId op) {
+  static const auto& counts = *new std::map<OpId, size_t>{
+      {OpId::kConv, 2},         {OpId::kConvTranspose, 2}, {OpId::kDense, 2},
+      {OpId::kGemm, 2},         {OpId::kBatchNorm, 1},     {OpId::kLayerNorm, 1},
+      {OpId::kInstanceNorm, 1}, {OpId::kGroupNorm, 1},
   };
   const auto found = counts.find(op);
   return found == counts.end() ? static_cast<size_t>(-1) : found->second;

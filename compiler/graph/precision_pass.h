@@ -54,7 +54,7 @@ void NameLayers(Graph& graph);
 
 // Of an operator's inputs, how many from the first on are tensors of activations and weights; those
 // behind are biases, scales and statistics.
-size_t NarrowInputs(const std::string& op);
+size_t NarrowInputs(OpId op);
 
 }  // namespace burnish
 

@@ -17,7 +17,7 @@ using Shape = std::vector<int64_t>;
 std::string Types(const Graph& graph) {
   std::string text;
   for (const GraphNode& node : graph.nodes) {
-    text += (text.empty() ? "" : " ") + node.op + ":" +
+    text += (text.empty() ? "" : " ") + std::string(OpName(node.op)) + ":" +
             std::string(DTypeName(graph.value(node.outputs[0]).type.dtype));
   }
   return text;

@@ -19,7 +19,7 @@ std::optional<QuantizationParameters> ParametersOf(const Graph& graph, const Gra
   return p;
 }
 
-const GraphNode* ProducerOf(const Graph& graph, ValueId v, const char* op) {
+const GraphNode* ProducerOf(const Graph& graph, ValueId v, OpId op) {
   const GraphNodeId n = graph.value(v).producer;
   return n >= 0 && graph.nodes[n].op == op ? &graph.nodes[n] : nullptr;
 }

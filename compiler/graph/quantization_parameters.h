@@ -32,7 +32,7 @@ inline bool IsTracked(const GraphValue& value) { return value.data->origin() != 
 std::optional<QuantizationParameters> ParametersOf(const Graph& graph, const GraphNode& node);
 
 // The node that computes `v`, if it is an `op`; else null. Valid until a node is added.
-const GraphNode* ProducerOf(const Graph& graph, ValueId v, const char* op);
+const GraphNode* ProducerOf(const Graph& graph, ValueId v, OpId op);
 
 }  // namespace burnish
 

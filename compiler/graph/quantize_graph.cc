@@ -29,13 +29,15 @@ enum class Role : uint8_t {
   kThrough,  // Elementwise: computed in registers behind a product, or in front of a quantization.
 };
 
-const std::map<std::string, Role>& RolesByOperator() {
-  static const auto& roles = *new std::map<std::string, Role>{
-      {"conv", Role::kProduct},    {"dense", Role::kProduct},      {"gemm", Role::kProduct},
-      {"matmul", Role::kProduct},  {"max_pool", Role::kMoves},     {"reshape", Role::kMoves},
-      {"transpose", Role::kMoves}, {"slice", Role::kMoves},        {"expand", Role::kMoves},
-      {"concat", Role::kMoves},    {"average_pool", Role::kJoins}, {"reduce_mean", Role::kJoins},
-      {"add", Role::kJoins},
+const std::map<OpId, Role>& RolesByOperator() {
+  static const auto& roles = *new std::map<OpId, Role>{
+      {OpId::kConv, Role::kProduct},      {OpId::kDense, Role::kProduct},
+      {OpId::kGemm, Role::kProduct},      {OpId::kMatmul, Role::kProduct},
+      {OpId::kMaxPool, Role::kMoves},     {OpId::kReshape, Role::kMoves},
+      {OpId::kTranspose, Role::kMoves},   {OpId::kSlice, Role::kMoves},
+      {OpId::kExpand, Role::kMoves},      {OpId::kConcat, Role::kMoves},
+      {OpId::kAveragePool, Role::kJoins}, {OpId::kReduceMean, Role::kJoins},
+      {OpId::kAdd, Role::kJoins},
   };
   return roles;
 }
@@ -54,7 +56,7 @@ int64_t ChannelDim(const Graph& graph, const GraphNode& node) {
   if (node.inputs.size() < 2 || !IsActivation(graph, node.inputs[0])) return -1;
   const GraphValue& weights = graph.value(node.inputs[1]);
   if (weights.data == nullptr || weights.type.dtype != DType::kF32) return -1;
-  if (node.op == "conv" || node.op == "dense") return 0;
+  if (node.op == OpId::kConv || node.op == OpId::kDense) return 0;
   const size_t rank = graph.value(node.inputs[0]).type.shape.size();
   const bool is_plain = weights.type.shape.size() == 2 && rank >= 2 &&
                         node.attributes.Int("trans_a", 0) == 0 &&
@@ -88,13 +90,13 @@ Role RoleOf(const Graph& graph, const GraphNode& node) {
       return ChannelDim(graph, node) >= 0 ? role : Role::kFloat;
     case Role::kMoves:
       // A part of a concat that is a constant has no range that was seen.
-      if (node.op == "concat") {
+      if (node.op == OpId::kConcat) {
         return activations == std::ssize(node.inputs) ? role : Role::kFloat;
       }
       return activations == 1 && IsActivation(graph, node.inputs[0]) ? role : Role::kFloat;
     case Role::kJoins:
-      if (node.op == "add" && activations < 2) return Role::kThrough;
-      return node.op != "reduce_mean" || IsPool(graph, node) ? role : Role::kFloat;
+      if (node.op == OpId::kAdd && activations < 2) return Role::kThrough;
+      return node.op != OpId::kReduceMean || IsPool(graph, node) ? role : Role::kFloat;
     default:
       return role;
   }
@@ -247,10 +249,10 @@ class Quantizer {
                                       MakeConstant(std::vector<float>{to.scale}));
     const ValueId zero = AddConstant(graph(), absl::StrCat(name, "_zero_point"), {DType::kU8, {}},
                                      FromInts(DType::kU8, {to.zero}));
-    ASSIGN_OR_RETURN(const ValueId numbers, AddOp(graph(), "quantize", {v, scale, zero}, {},
+    ASSIGN_OR_RETURN(const ValueId numbers, AddOp(graph(), OpId::kQuantize, {v, scale, zero}, {},
                                                   absl::StrCat(name, "_quantize")));
     graph().values[numbers].name = absl::StrCat(name, "_quantized");
-    ASSIGN_OR_RETURN(real_[v], AddOp(graph(), "dequantize", {numbers, scale, zero}, {},
+    ASSIGN_OR_RETURN(real_[v], AddOp(graph(), OpId::kDequantize, {numbers, scale, zero}, {},
                                      absl::StrCat(name, "_dequantize")));
     graph().values[real_[v]].name = absl::StrCat(name, "_dequantized");
     return absl::OkStatus();
@@ -268,7 +270,7 @@ class Quantizer {
                                       MakeConstant(scales));
     const ValueId zero = AddConstant(graph(), absl::StrCat(name, "_zero_point"), {type, wide},
                                      FromInts(type, std::vector<int64_t>(scales.size(), 0)));
-    ASSIGN_OR_RETURN(const ValueId real, AddOp(graph(), "dequantize", {q, scale, zero}, {},
+    ASSIGN_OR_RETURN(const ValueId real, AddOp(graph(), OpId::kDequantize, {q, scale, zero}, {},
                                                absl::StrCat(name, "_dequantize")));
     graph().values[real].name = absl::StrCat(name, "_dequantized");
     return real;
@@ -377,7 +379,8 @@ absl::StatusOr<QuantizedGraph> Quantized(const Graph& graph, const FloatStorage&
 
 absl::Status PrepareToQuantize(Graph& graph) {
   for (const GraphNode& node : graph.nodes) {
-    if (node.op != "quantize" && node.op != "dequantize" && node.op != "requantize") continue;
+    if (node.op != OpId::kQuantize && node.op != OpId::kDequantize && node.op != OpId::kRequantize)
+      continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "node ", node.name, ": the model has quantized tensors already; compile it as it is"));
   }

@@ -16,9 +16,9 @@ namespace {
 
 // Whether the product is x times a constant matrix of f32, and which way that lies.
 bool TakesWeights(const Graph& graph, const GraphNode& node, bool* flipped) {
-  if (node.op != "matmul" && node.op != "gemm" && node.op != "dense") return false;
+  if (node.op != OpId::kMatmul && node.op != OpId::kGemm && node.op != OpId::kDense) return false;
   const GraphValue &x = graph.value(node.inputs[0]), &w = graph.value(node.inputs[1]);
-  *flipped = node.op == "dense" || node.attributes.Int("trans_b", 0) != 0;
+  *flipped = node.op == OpId::kDense || node.attributes.Int("trans_b", 0) != 0;
   return x.data == nullptr && w.data != nullptr && w.data->origin() == nullptr &&
          x.type.dtype == DType::kF32 && w.type.shape.size() == 2 && x.type.shape.size() >= 2 &&
          node.attributes.Int("trans_a", 0) == 0 && node.attributes.Float("alpha", 1) == 1 &&
@@ -88,10 +88,10 @@ class WeightQuantizer {
                     {DType::kI8, {rows / block, block, columns}}, MakeConstant(std::move(numbers)));
     const ValueId scale = AddConstant(graph(), absl::StrCat(weights.name, "_scale"),
                                       {DType::kF32, of_scale}, MakeConstant(std::move(scales)));
-    ASSIGN_OR_RETURN(ValueId y,
-                     AddOp(graph(), "matmul_blocks", {node.inputs[0], w, scale}, {}, node.name));
+    ASSIGN_OR_RETURN(
+        ValueId y, AddOp(graph(), OpId::kMatmulBlocks, {node.inputs[0], w, scale}, {}, node.name));
     if (node.inputs.size() > 2) {
-      ASSIGN_OR_RETURN(y, AddOp(graph(), "add", {y, node.inputs[2]}, {}, node.name));
+      ASSIGN_OR_RETURN(y, AddOp(graph(), OpId::kAdd, {y, node.inputs[2]}, {}, node.name));
     }
     replacements_.Set(node.outputs[0], y);
     return absl::OkStatus();

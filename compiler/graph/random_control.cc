@@ -76,7 +76,7 @@ class Generator {
                            {{"axes", std::vector<int64_t>{0, 1}}, {"keepdims", int64_t{0}}});
     const ValueId zero =
         AddConstant(graph, "zero", {DType::kF32, {}}, FromDoubles(DType::kF32, {0}));
-    GraphNode node{.name = absl::StrCat("if", ++number_), .op = "if", .attributes = {}};
+    GraphNode node{.name = absl::StrCat("if", ++number_), .op = OpId::kIf, .attributes = {}};
     node.inputs = {Op(graph, "less", {sum, zero})};
     const Ids captures = {Pick(pool), Pick(pool)};
     node.inputs.insert(node.inputs.end(), captures.begin(), captures.end());
@@ -95,7 +95,7 @@ class Generator {
     const int64_t count = Below(5) == 0 ? (is_open ? 0 : 1) : 1 + Below(4);
     const int64_t states = 1 + Below(2);
     const int64_t slices = is_open ? 0 : Below(3), stacked = is_open ? 0 : Below(3);
-    GraphNode node{.name = absl::StrCat("loop", ++number_), .op = "loop", .attributes = {}};
+    GraphNode node{.name = absl::StrCat("loop", ++number_), .op = OpId::kLoop, .attributes = {}};
     Graph body;
     Ids inner, written, stacks;
     ValueId counter = -1;

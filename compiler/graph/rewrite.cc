@@ -40,8 +40,8 @@ bool IsReshapePermutation(const std::vector<int64_t>& shape, const std::vector<i
   return true;
 }
 
-bool IsBroadcastElementwise(const std::string& op) {
-  const OperatorDef& def = *FindOperator(op);
+bool IsBroadcastElementwise(OpId op) {
+  const OperatorDef& def = OperatorOf(op);
   return def.fusion == FusionKind::kElementwise && def.layout == LayoutRule::kAnyOrder;
 }
 
@@ -75,7 +75,7 @@ void Replacements::Apply(Graph& graph) {
     }
     const ValueId copy = AddValue(graph, name, graph.value(to).type);
     graph.values[copy].producer = static_cast<GraphNodeId>(graph.nodes.size());
-    graph.nodes.push_back({.name = name, .op = "identity", .inputs = {to}, .outputs = {copy}});
+    graph.nodes.push_back({.name = name, .op = OpId::kIdentity, .inputs = {to}, .outputs = {copy}});
     output = copy;
   }
 }

@@ -22,7 +22,7 @@ bool IsReshapePermutation(const std::vector<int64_t>& shape, const std::vector<i
 // Whether the operator computes each output element from the same element of the inputs after numpy
 // broadcasting, as its row in the library says: add, relu, where, .. (not batch_norm, which is per
 // channel).
-bool IsBroadcastElementwise(const std::string& op);
+bool IsBroadcastElementwise(OpId op);
 
 // Values to be used in place of others; collected during a walk, applied at once.
 class Replacements {

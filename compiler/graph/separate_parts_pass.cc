@@ -23,7 +23,7 @@ std::vector<Place> KeptPlaces(const Graph& graph, const std::vector<bool>& is_ou
   const std::vector<bool> is_control = ControlFlags(graph);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const GraphNode& node = graph.nodes[n];
-    if (node.op != "concat") continue;
+    if (node.op != OpId::kConcat) continue;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
       if (graph.value(part).producer < 0 || is_output[part] || is_control[part]) continue;
@@ -43,11 +43,11 @@ absl::Status SeparateParts(Graph& graph) {
   bool any = false;
   const size_t node_count = graph.nodes.size();
   for (size_t n = 0; n < node_count; ++n) {
-    if (graph.nodes[n].op != "concat") continue;
+    if (graph.nodes[n].op != OpId::kConcat) continue;
     for (size_t i = 0; i < graph.nodes[n].inputs.size(); ++i) {
       const ValueId part = graph.nodes[n].inputs[i];
       if (kept[part].node == static_cast<GraphNodeId>(n) && kept[part].input == i) continue;
-      ASSIGN_OR_RETURN(const ValueId copy, AddOp(graph, "identity", {part}, {},
+      ASSIGN_OR_RETURN(const ValueId copy, AddOp(graph, OpId::kIdentity, {part}, {},
                                                  absl::StrCat(graph.value(part).name, ".part")));
       graph.nodes[n].inputs[i] = copy;
       any = true;

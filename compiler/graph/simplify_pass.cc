@@ -28,7 +28,7 @@ const Shape& ShapeOf(const Graph& graph, ValueId id) { return graph.value(id).ty
 absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId x, Shape shape, const std::string& name) {
   Attributes attributes;
   attributes.Set("shape", std::move(shape));
-  return AddOp(graph, "reshape", {x}, std::move(attributes), name);
+  return AddOp(graph, OpId::kReshape, {x}, std::move(attributes), name);
 }
 
 // Operators that hand on their input as it is.
@@ -36,13 +36,14 @@ absl::StatusOr<ValueId> DropIdentity(Graph& graph, const GraphNode& node) {
   const ValueId x = node.inputs[0];
   const bool same_type = graph.value(x).type == graph.value(node.outputs[0]).type;
   double factor = 0;
-  if (node.op == "identity") return x;
+  if (node.op == OpId::kIdentity) return x;
   if (!same_type) return -1;
-  if (node.op == "cast" || node.op == "reshape" || node.op == "expand") return x;
-  if (node.op == "transpose" && IsIdentityPermutation(node.attributes.Ints("perm", {}))) return x;
-  if (node.op == "concat" && node.inputs.size() == 1) return x;
-  if ((node.op == "mul" || node.op == "div") && IsScalarConstant(graph, node.inputs[1], &factor) &&
-      factor == 1) {
+  if (node.op == OpId::kCast || node.op == OpId::kReshape || node.op == OpId::kExpand) return x;
+  if (node.op == OpId::kTranspose && IsIdentityPermutation(node.attributes.Ints("perm", {})))
+    return x;
+  if (node.op == OpId::kConcat && node.inputs.size() == 1) return x;
+  if ((node.op == OpId::kMul || node.op == OpId::kDiv) &&
+      IsScalarConstant(graph, node.inputs[1], &factor) && factor == 1) {
     return x;
   }
   return -1;
@@ -51,7 +52,7 @@ absl::StatusOr<ValueId> DropIdentity(Graph& graph, const GraphNode& node) {
 // A choice that is none: between one value and itself, or by a constant that is the same
 // everywhere, as exporters leave them of masks that a model has for other shapes.
 absl::StatusOr<ValueId> OnlyChoice(Graph& graph, const GraphNode& node) {
-  if (node.op != "where" || node.inputs.size() != 3) return -1;
+  if (node.op != OpId::kWhere || node.inputs.size() != 3) return -1;
   ValueId only = node.inputs[1] == node.inputs[2] ? node.inputs[1] : -1;
   const GraphValue& condition = graph.value(node.inputs[0]);
   if (only < 0 && condition.data != nullptr && condition.type.dtype == DType::kBool) {
@@ -65,7 +66,7 @@ absl::StatusOr<ValueId> OnlyChoice(Graph& graph, const GraphNode& node) {
   if (graph.value(only).type == type) return only;
   Attributes attributes;
   attributes.Set("shape", type.shape);
-  return AddOp(graph, "expand", {only}, std::move(attributes), node.name);
+  return AddOp(graph, OpId::kExpand, {only}, std::move(attributes), node.name);
 }
 
 // Whether every value of `from` is a value of `to`.
@@ -82,22 +83,22 @@ bool Widens(DType from, DType to) {
 
 absl::StatusOr<ValueId> MergeCasts(Graph& graph, const GraphNode& node) {
   const GraphNode* inner = ProducerOf(graph, node.inputs[0]);
-  if (node.op != "cast" || inner == nullptr || inner->op != "cast") return -1;
+  if (node.op != OpId::kCast || inner == nullptr || inner->op != OpId::kCast) return -1;
   const ValueId x = inner->inputs[0];
   if (!Widens(graph.value(x).type.dtype, graph.value(node.inputs[0]).type.dtype)) return -1;
   if (graph.value(x).type == graph.value(node.outputs[0]).type) return x;
-  return AddOp(graph, "cast", {x}, node.attributes, node.name);
+  return AddOp(graph, OpId::kCast, {x}, node.attributes, node.name);
 }
 
 absl::StatusOr<ValueId> MergeTransposes(Graph& graph, const GraphNode& node) {
-  if (node.op != "transpose") return -1;
+  if (node.op != OpId::kTranspose) return -1;
   const Shape perm = node.attributes.Ints("perm", {});
   const ValueId x = node.inputs[0];
   if (IsReshapePermutation(ShapeOf(graph, x), perm)) {
     return AddReshape(graph, x, ShapeOf(graph, node.outputs[0]), node.name);
   }
   const GraphNode* inner = ProducerOf(graph, x);
-  if (inner == nullptr || inner->op != "transpose") return -1;
+  if (inner == nullptr || inner->op != OpId::kTranspose) return -1;
   const Shape first = inner->attributes.Ints("perm", {});
   const ValueId source = inner->inputs[0];
   Shape merged;
@@ -105,21 +106,21 @@ absl::StatusOr<ValueId> MergeTransposes(Graph& graph, const GraphNode& node) {
   if (IsIdentityPermutation(merged)) return source;
   Attributes attributes;
   attributes.Set("perm", merged);
-  return AddOp(graph, "transpose", {source}, std::move(attributes), node.name);
+  return AddOp(graph, OpId::kTranspose, {source}, std::move(attributes), node.name);
 }
 
 absl::StatusOr<ValueId> MergeReshapes(Graph& graph, const GraphNode& node) {
   const GraphNode* inner = ProducerOf(graph, node.inputs[0]);
-  if (node.op != "reshape" || inner == nullptr || inner->op != "reshape") return -1;
+  if (node.op != OpId::kReshape || inner == nullptr || inner->op != OpId::kReshape) return -1;
   const ValueId x = inner->inputs[0];
   if (ShapeOf(graph, x) == ShapeOf(graph, node.outputs[0])) return x;
-  return AddOp(graph, "reshape", {x}, node.attributes, node.name);
+  return AddOp(graph, OpId::kReshape, {x}, node.attributes, node.name);
 }
 
 // pad with zeros in spatial dimensions, before a convolution: the convolution pads.
 absl::StatusOr<ValueId> PadIntoConv(Graph& graph, const GraphNode& node) {
   const GraphNode* pad = ProducerOf(graph, node.inputs[0]);
-  if (node.op != "conv" || pad == nullptr || pad->op != "pad") return -1;
+  if (node.op != OpId::kConv || pad == nullptr || pad->op != OpId::kPad) return -1;
   if (pad->attributes.String("mode", "constant") != "constant" ||
       pad->attributes.Float("value", 0) != 0) {
     return -1;
@@ -141,16 +142,16 @@ absl::StatusOr<ValueId> PadIntoConv(Graph& graph, const GraphNode& node) {
   inputs[0] = pad->inputs[0];
   Attributes attributes = node.attributes;
   attributes.Set("pads", pads);
-  return AddOp(graph, "conv", std::move(inputs), std::move(attributes), node.name);
+  return AddOp(graph, OpId::kConv, std::move(inputs), std::move(attributes), node.name);
 }
 
 absl::StatusOr<ValueId> PowerOfScalar(Graph& graph, const GraphNode& node) {
   double exponent = 0;
-  if (node.op != "pow" || !IsScalarConstant(graph, node.inputs[1], &exponent)) return -1;
+  if (node.op != OpId::kPow || !IsScalarConstant(graph, node.inputs[1], &exponent)) return -1;
   const ValueId x = node.inputs[0];
   if (ShapeOf(graph, x) != ShapeOf(graph, node.outputs[0])) return -1;
   if (exponent == 1) return x;
-  if (exponent == 2) return AddOp(graph, "mul", {x, x}, {}, node.name);
+  if (exponent == 2) return AddOp(graph, OpId::kMul, {x, x}, {}, node.name);
   const DType dtype = graph.value(x).type.dtype;
   if (!IsFloat(dtype) || exponent != 0.5) return -1;
   // The root of -0 is -0, and that of -infinity is none; their powers are 0 and infinity.
@@ -158,18 +159,18 @@ absl::StatusOr<ValueId> PowerOfScalar(Graph& graph, const GraphNode& node) {
   const auto number = [&](double value) {
     return AddConstant(graph, node.name, {dtype, {}}, FromDoubles(dtype, {value}));
   };
-  ASSIGN_OR_RETURN(const ValueId positive, AddOp(graph, "add", {x, number(0)}, {}, node.name));
-  ASSIGN_OR_RETURN(const ValueId root, AddOp(graph, "sqrt", {positive}, {}, node.name));
+  ASSIGN_OR_RETURN(const ValueId positive, AddOp(graph, OpId::kAdd, {x, number(0)}, {}, node.name));
+  ASSIGN_OR_RETURN(const ValueId root, AddOp(graph, OpId::kSqrt, {positive}, {}, node.name));
   ASSIGN_OR_RETURN(const ValueId endless,
-                   AddOp(graph, "equal", {x, number(-infinity)}, {}, node.name));
-  return AddOp(graph, "where", {endless, number(infinity), root}, {}, node.name);
+                   AddOp(graph, OpId::kEqual, {x, number(-infinity)}, {}, node.name));
+  return AddOp(graph, OpId::kWhere, {endless, number(infinity), root}, {}, node.name);
 }
 
 // A division by a power of two is a product, exactly, and takes a tenth of the time. Both must be
 // numbers that kernels know: 2^17 is no 16-bit float, and of denormals 2^-127 is 0.
 absl::StatusOr<ValueId> DivideByPowerOfTwo(Graph& graph, const GraphNode& node) {
   double divisor = 0;
-  if (node.op != "div" || !IsScalarConstant(graph, node.inputs[1], &divisor)) return -1;
+  if (node.op != OpId::kDiv || !IsScalarConstant(graph, node.inputs[1], &divisor)) return -1;
   const TensorType type = graph.value(node.inputs[1]).type;
   int exponent = 0;
   if (!IsFloat(type.dtype) || std::abs(std::frexp(divisor, &exponent)) != 0.5 ||
@@ -178,7 +179,7 @@ absl::StatusOr<ValueId> DivideByPowerOfTwo(Graph& graph, const GraphNode& node) 
   }
   const ValueId factor = AddConstant(graph, graph.value(node.inputs[1]).name, type,
                                      FromDoubles(type.dtype, {1 / divisor}));
-  return AddOp(graph, "mul", {node.inputs[0], factor}, {}, node.name);
+  return AddOp(graph, OpId::kMul, {node.inputs[0], factor}, {}, node.name);
 }
 
 // X[..,K] * constant W[K,N] is a dense layer: one form for exporters that write MatMul and for
@@ -189,10 +190,10 @@ absl::StatusOr<ValueId> MatmulToDense(Graph& graph, const GraphNode& node) {
   if (!IsFloat(type.dtype)) return -1;  // matmul has integers, too, dense has not.
   const size_t rank_a = ShapeOf(graph, node.inputs[0]).size();
   if (type.shape.size() != 2 || rank_a < 2 || node.attributes.Int("trans_a", 0) != 0) return -1;
-  if (node.op == "gemm") {
+  if (node.op == OpId::kGemm) {
     const bool scaled = node.attributes.Float("alpha", 1) != 1 || node.inputs.size() > 2;
     if (scaled) return -1;
-  } else if (node.op != "matmul") {
+  } else if (node.op != OpId::kMatmul) {
     return -1;
   }
   ValueId weights = node.inputs[1];
@@ -201,16 +202,16 @@ absl::StatusOr<ValueId> MatmulToDense(Graph& graph, const GraphNode& node) {
     weights = AddConstant(graph, graph.value(weights).name,
                           {type.dtype, {type.shape[1], type.shape[0]}}, turned);
   }
-  return AddOp(graph, "dense", {node.inputs[0], weights}, {}, node.name);
+  return AddOp(graph, OpId::kDense, {node.inputs[0], weights}, {}, node.name);
 }
 
 // matmul over a transpose that ends with its two last dimensions swapped: the product can read the
 // matrix transposed, and what is left of the transpose keeps rows contiguous.
 absl::StatusOr<ValueId> TransposeIntoMatmul(Graph& graph, const GraphNode& node) {
-  if (node.op != "matmul") return -1;
+  if (node.op != OpId::kMatmul) return -1;
   for (int side = 0; side < 2; ++side) {
     const GraphNode* inner = ProducerOf(graph, node.inputs[side]);
-    if (inner == nullptr || inner->op != "transpose") continue;
+    if (inner == nullptr || inner->op != OpId::kTranspose) continue;
     Shape perm = inner->attributes.Ints("perm", {});
     const size_t rank = perm.size();
     if (rank < 2 || perm[rank - 2] != static_cast<int64_t>(rank) - 1) continue;
@@ -219,12 +220,12 @@ absl::StatusOr<ValueId> TransposeIntoMatmul(Graph& graph, const GraphNode& node)
     Attributes turn;
     turn.Set("perm", perm);
     std::vector<ValueId> inputs = node.inputs;
-    ASSIGN_OR_RETURN(inputs[side],
-                     AddOp(graph, "transpose", {inner->inputs[0]}, std::move(turn), inner_name));
+    ASSIGN_OR_RETURN(inputs[side], AddOp(graph, OpId::kTranspose, {inner->inputs[0]},
+                                         std::move(turn), inner_name));
     Attributes attributes = node.attributes;
     const char* flag = side == 0 ? "trans_a" : "trans_b";
     attributes.Set(flag, int64_t{1} - attributes.Int(flag, 0));
-    return AddOp(graph, "matmul", std::move(inputs), std::move(attributes), node.name);
+    return AddOp(graph, OpId::kMatmul, std::move(inputs), std::move(attributes), node.name);
   }
   return -1;
 }
@@ -232,13 +233,13 @@ absl::StatusOr<ValueId> TransposeIntoMatmul(Graph& graph, const GraphNode& node)
 // x * sigmoid(x): one form for exporters that write it out, so that it is the task of those that do
 // not, and takes one operation less. A sigmoid that others use, too, is computed once.
 absl::StatusOr<ValueId> ProductToSilu(Graph& graph, const GraphNode& node) {
-  if (node.op != "mul") return -1;
+  if (node.op != OpId::kMul) return -1;
   for (int side = 0; side < 2; ++side) {
     const ValueId x = node.inputs[1 - side], gate = node.inputs[side];
     const GraphNode* sigmoid = ProducerOf(graph, gate);
-    if (sigmoid == nullptr || sigmoid->op != "sigmoid" || sigmoid->inputs[0] != x) continue;
+    if (sigmoid == nullptr || sigmoid->op != OpId::kSigmoid || sigmoid->inputs[0] != x) continue;
     const bool is_shared = Consumers(graph)[gate].size() > 1 || OutputFlags(graph)[gate];
-    if (!is_shared) return AddOp(graph, "silu", {x}, {}, node.name);
+    if (!is_shared) return AddOp(graph, OpId::kSilu, {x}, {}, node.name);
   }
   return -1;
 }
@@ -247,7 +248,7 @@ absl::StatusOr<ValueId> ProductToSilu(Graph& graph, const GraphNode& node) {
 // decide sizes: what is read of an axis then is known of lookups alone (demanded_axes.h).
 absl::StatusOr<ValueId> GatherOfOnePlace(Graph& graph, const GraphNode& node) {
   double place = 0;
-  if (node.op != "gather" || !graph.sizes.empty() || node.inputs.size() != 2 ||
+  if (node.op != OpId::kGather || !graph.sizes.empty() || node.inputs.size() != 2 ||
       !IsScalarConstant(graph, node.inputs[1], &place)) {
     return -1;
   }
@@ -266,7 +267,7 @@ absl::StatusOr<ValueId> GatherOfOnePlace(Graph& graph, const GraphNode& node) {
   attributes.Set("ends", Shape{begin + 1});
   attributes.Set("steps", Shape{1});
   ASSIGN_OR_RETURN(const ValueId slice,
-                   AddOp(graph, "slice", {x}, std::move(attributes), node.name));
+                   AddOp(graph, OpId::kSlice, {x}, std::move(attributes), node.name));
   return AddReshape(graph, slice, shape, node.name);
 }
 
@@ -286,7 +287,7 @@ absl::StatusOr<bool> Sweep(Graph& graph) {
     for (ValueId& input : node.inputs) input = replacements.Resolve(input);
     graph.nodes[n].inputs = node.inputs;
     // An identity between two names of the model's interface stays.
-    if (node.op == "identity" && is_output[node.outputs[0]] &&
+    if (node.op == OpId::kIdentity && is_output[node.outputs[0]] &&
         (graph_inputs.count(node.inputs[0]) > 0 || graph.IsConstant(node.inputs[0]) ||
          (static_cast<size_t>(node.inputs[0]) < is_output.size() && is_output[node.inputs[0]]))) {
       continue;

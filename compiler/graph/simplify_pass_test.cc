@@ -17,7 +17,8 @@ std::string Simplified(Graph graph) {
   EXPECT_THAT(Simplify(graph), IsOk());
   EXPECT_EQ(Difference(before, graph), "");
   std::string ops;
-  for (const GraphNode& node : graph.nodes) ops += (ops.empty() ? "" : " ") + node.op;
+  for (const GraphNode& node : graph.nodes)
+    ops += (ops.empty() ? "" : " ") + std::string(OpName(node.op));
   return ops;
 }
 
@@ -147,7 +148,7 @@ TEST(SimplifyTest, OnlyDivisionsByPowersOfTwoAreProducts) {
   const Graph before = graph;
   ASSERT_THAT(Simplify(graph), IsOk());
   std::string ops;
-  for (const GraphNode& node : graph.nodes) ops += node.op + " ";
+  for (const GraphNode& node : graph.nodes) absl::StrAppend(&ops, OpName(node.op), " ");
   EXPECT_EQ(ops, "div div mul mul ");
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // Whether the producer's kernel can end with an elementwise operator.
 bool IsReduction(const Graph& graph, GraphNodeId n) {
-  return n >= 0 && FindOperator(graph.nodes[n].op)->fusion == FusionKind::kReduction;
+  return n >= 0 && OperatorOf(graph.nodes[n].op).fusion == FusionKind::kReduction;
 }
 
 absl::StatusOr<bool> Sweep(Graph& graph) {
@@ -26,7 +26,7 @@ absl::StatusOr<bool> Sweep(Graph& graph) {
     // A cast's result is no accumulator's type.
     if (graph.value(node.inputs[0]).type != graph.value(node.outputs[0]).type) continue;
     const GraphNodeId producer = graph.value(node.inputs[0]).producer;
-    if (producer < 0 || graph.nodes[producer].op != "concat") continue;
+    if (producer < 0 || graph.nodes[producer].op != OpId::kConcat) continue;
     const GraphNode concat = graph.nodes[producer];
     const auto alone = [&](ValueId v) { return consumers[v].size() == 1 && !is_output[v]; };
     if (!alone(concat.outputs[0]) ||
@@ -42,7 +42,7 @@ absl::StatusOr<bool> Sweep(Graph& graph) {
       parts.push_back(applied);
     }
     ASSIGN_OR_RETURN(const ValueId whole,
-                     AddOp(graph, "concat", std::move(parts), concat.attributes, concat.name));
+                     AddOp(graph, OpId::kConcat, std::move(parts), concat.attributes, concat.name));
     replacements.Set(node.outputs[0], whole);
   }
   if (replacements.empty()) return false;

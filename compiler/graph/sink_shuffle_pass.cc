@@ -14,7 +14,7 @@ namespace {
 
 // One result for each channel, from that channel alone, and weights that are known.
 bool IsFixedDepthwise(const Graph& graph, const GraphNode& node) {
-  if (node.op != "conv" || !graph.IsConstant(node.inputs[1])) return false;
+  if (node.op != OpId::kConv || !graph.IsConstant(node.inputs[1])) return false;
   if (node.inputs.size() > 2 && !graph.IsConstant(node.inputs[2])) return false;
   const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;
   return weights[1] == 1 && node.attributes.Int("group", 1) == weights[0];
@@ -55,7 +55,7 @@ absl::StatusOr<bool> Sweep(Graph& graph) {
       inputs.push_back(Unshuffled(graph, node.inputs[i], *shuffle));
     }
     ASSIGN_OR_RETURN(const ValueId y,
-                     AddOp(graph, "conv", std::move(inputs), node.attributes, node.name));
+                     AddOp(graph, OpId::kConv, std::move(inputs), node.attributes, node.name));
     ASSIGN_OR_RETURN(const ValueId shuffled, AddChannelShuffle(graph, y, axis, shuffle->groups,
                                                                graph.nodes[producer].name));
     replacements.Set(node.outputs[0], shuffled);

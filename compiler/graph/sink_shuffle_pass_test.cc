@@ -29,7 +29,7 @@ ValueId Depthwise(Graph& graph, ValueId x, int64_t channels, int64_t stride, int
 
 // The operator that makes `value`.
 std::string MakerOf(const Graph& graph, ValueId value) {
-  return graph.nodes[graph.value(value).producer].op;
+  return std::string(OpName(graph.nodes[graph.value(value).producer].op));
 }
 
 TEST(SinkShuffleTest, AShuffleGoesPastAsManyDepthwiseConvolutionsAsThereAre) {

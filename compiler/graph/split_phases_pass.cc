@@ -31,7 +31,7 @@ bool AllOnes(const Ints& values) {
 bool Takes(const Graph& graph, const GraphNode& node) {
   const Ints pads = node.attributes.Ints("pads", {});
   if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; })) return false;
-  if (node.op != "conv_transpose" || !graph.IsConstant(node.inputs[1])) return false;
+  if (node.op != OpId::kConvTranspose || !graph.IsConstant(node.inputs[1])) return false;
   if (node.inputs.size() > 2 && !graph.IsConstant(node.inputs[2])) return false;
   return node.attributes.Int("group", 1) == 1 && AllOnes(node.attributes.Ints("dilations", {})) &&
          !AllOnes(node.attributes.Ints("strides", {}));
@@ -72,7 +72,7 @@ class Chain {
  public:
   Chain(Graph& graph, std::string name, ValueId x) : graph_(graph), name_(std::move(name)), x_(x) {}
 
-  void Then(const char* op, std::vector<std::pair<const char*, AttributeValue>> attributes,
+  void Then(OpId op, std::vector<std::pair<const char*, AttributeValue>> attributes,
             std::vector<ValueId> further = {}) {
     if (!status_.ok()) return;
     Attributes all;
@@ -117,20 +117,21 @@ absl::StatusOr<ValueId> Weights(Graph& graph, const GraphNode& node, const Trans
   }
   perm.insert(perm.end(), {1, 0});
   for (size_t d = 0; d < dims; ++d) perm.push_back(static_cast<int64_t>(2 + 2 * d));
-  if (pads != Ints(pads.size(), 0)) chain.Then("pad", {{"pads", pads}});
-  chain.Then("reshape", {{"shape", split}});
+  if (pads != Ints(pads.size(), 0)) chain.Then(OpId::kPad, {{"pads", pads}});
+  chain.Then(OpId::kReshape, {{"shape", split}});
   if (!axes.empty()) {
-    chain.Then("slice", {{"axes", axes}, {"starts", starts}, {"ends", ends}, {"steps", steps}});
+    chain.Then(OpId::kSlice,
+               {{"axes", axes}, {"starts", starts}, {"ends", ends}, {"steps", steps}});
   }
-  chain.Then("transpose", {{"perm", perm}});
-  chain.Then("reshape", {{"shape", joined}});
+  chain.Then(OpId::kTranspose, {{"perm", perm}});
+  chain.Then(OpId::kReshape, {{"shape", joined}});
   return chain.result();
 }
 
 absl::StatusOr<ValueId> Bias(Graph& graph, const GraphNode& node, const Transposed& t) {
   Chain chain(graph, node.name, node.inputs[2]);
-  chain.Then("expand", {{"shape", Ints{t.phases, t.out_channels}}});
-  chain.Then("reshape", {{"shape", Ints{t.phases * t.out_channels}}});
+  chain.Then(OpId::kExpand, {{"shape", Ints{t.phases, t.out_channels}}});
+  chain.Then(OpId::kReshape, {{"shape", Ints{t.phases * t.out_channels}}});
   return chain.result();
 }
 
@@ -163,10 +164,10 @@ void Interleave(const Transposed& t, Chain& chain) {
     perm.push_back(2 * dims + 1);
     joined.push_back(t.out_channels);
   }
-  chain.Then("reshape", {{"shape", split}});
-  chain.Then("transpose", {{"perm", perm}});
-  chain.Then("reshape", {{"shape", joined}});
-  if (!whole) chain.Then("slice", {{"axes", axes}, {"starts", starts}, {"ends", ends}});
+  chain.Then(OpId::kReshape, {{"shape", split}});
+  chain.Then(OpId::kTranspose, {{"perm", perm}});
+  chain.Then(OpId::kReshape, {{"shape", joined}});
+  if (!whole) chain.Then(OpId::kSlice, {{"axes", axes}, {"starts", starts}, {"ends", ends}});
 }
 
 }  // namespace
@@ -184,7 +185,8 @@ absl::Status SplitPhases(Graph& graph) {
       ASSIGN_OR_RETURN(further.emplace_back(), Bias(graph, node, t));
     }
     Chain chain(graph, node.name, node.inputs[0]);
-    chain.Then("conv", {{"pads", t.pads}, {"channels_last", int64_t{t.channels_last}}}, further);
+    chain.Then(OpId::kConv, {{"pads", t.pads}, {"channels_last", int64_t{t.channels_last}}},
+               further);
     Interleave(t, chain);
     ASSIGN_OR_RETURN(const ValueId result, chain.result());
     replacements.Set(node.outputs[0], result);

@@ -42,7 +42,8 @@ Graph GraphOf(const Spec& spec, bool channels_last) {
 
 std::string Ops(const Graph& graph) {
   std::string ops;
-  for (const GraphNode& node : graph.nodes) ops += (ops.empty() ? "" : " ") + node.op;
+  for (const GraphNode& node : graph.nodes)
+    ops += (ops.empty() ? "" : " ") + std::string(OpName(node.op));
   return ops;
 }
 

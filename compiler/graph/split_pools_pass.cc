@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kTapsMin = 25;
 
 bool IsLargeMax(const GraphNode& node) {
-  if (node.op != "max_pool" || node.outputs.size() != 1) return false;
+  if (node.op != OpId::kMaxPool || node.outputs.size() != 1) return false;
   int64_t taps = 1, wide = 0;
   for (const int64_t extent : node.attributes.Ints("kernel_shape", {})) {
     taps *= extent;
@@ -51,7 +51,8 @@ absl::Status SplitPools(Graph& graph) {
       attributes.Set("strides", only(strides, ones));
       attributes.Set("dilations", only(dilations, ones));
       attributes.Set("pads", only(pads, none));
-      ASSIGN_OR_RETURN(value, AddOp(graph, "max_pool", {value}, std::move(attributes), node.name));
+      ASSIGN_OR_RETURN(value,
+                       AddOp(graph, OpId::kMaxPool, {value}, std::move(attributes), node.name));
     }
     replacements.Set(node.outputs[0], value);
   }

@@ -85,7 +85,7 @@ bool FollowsChannelsLast(const OperatorDef& op, int64_t rank,
 
 Attributes AttributesInOrder(const OperatorDef& op, const Attributes& attributes,
                              const std::vector<int64_t>& order) {
-  CHECK(op.layout != LayoutRule::kFixed) << op.name;
+  CHECK(op.layout != LayoutRule::kFixed) << op.name();
   Attributes turned = attributes;
   for (const DimensionAttribute& attribute : op.traits.dimension_attributes) {
     const auto found = attributes.values().find(attribute.name);
@@ -96,7 +96,7 @@ Attributes AttributesInOrder(const OperatorDef& op, const Attributes& attributes
     }
   }
   if (op.layout != LayoutRule::kAnyOrder) {
-    CHECK(order == ChannelsLastOrder(static_cast<int64_t>(order.size()))) << op.name;
+    CHECK(order == ChannelsLastOrder(static_cast<int64_t>(order.size()))) << op.name();
     turned.Set("channels_last", int64_t{1});
   }
   return turned;

@@ -9,22 +9,6 @@
 namespace burnish {
 namespace {
 
-std::vector<OperatorDef> MakeTable() {
-  std::vector<OperatorDef> table;
-  for (const auto& family :
-       {ops::ConvOperators(), ops::ConvTransposeOperators(), ops::PoolOperators(),
-        ops::MatmulOperators(), ops::NormalizationOperators(), ops::SoftmaxOperators(),
-        ops::ElementwiseOperators(), ops::UnaryOperators(), ops::ReduceOperators(),
-        ops::TransformOperators(), ops::GatherOperators(), ops::ResizeOperators(),
-        ops::QuantizeOperators(), ops::HostOperators()}) {
-    table.insert(table.end(), family.begin(), family.end());
-  }
-  const auto by_name = [](const OperatorDef& a, const OperatorDef& b) { return a.name < b.name; };
-  std::sort(table.begin(), table.end(), by_name);
-  for (size_t i = 1; i < table.size(); ++i) CHECK(table[i - 1].name != table[i].name);
-  return table;
-}
-
 // Control flow: its operators' rows say how passes treat such nodes, and their meaning is in
 // compiler/graph/control.h, because it is that of their bodies.
 absl::StatusOr<std::vector<TensorType>> InferNothing(const Attributes&,
@@ -39,9 +23,9 @@ std::vector<Tensor> DefineNothing(TeBuilder&, const Attributes&, absl::Span<cons
 
 int64_t CountNothing(const Attributes&, absl::Span<const TensorType>) { return 0; }
 
-const OperatorDef* FindControl(absl::string_view name) {
-  const auto row = [](const char* op) {
-    return OperatorDef{.name = op,
+std::vector<OperatorDef> ControlOperators() {
+  const auto row = [](OpId id) {
+    return OperatorDef{.id = id,
                        .fusion = FusionKind::kOpaque,
                        .layout = LayoutRule::kFixed,
                        .traits = {},
@@ -49,11 +33,24 @@ const OperatorDef* FindControl(absl::string_view name) {
                        .define = &DefineNothing,
                        .flop_count = &CountNothing};
   };
-  static const auto* const rows = new std::vector<OperatorDef>{row("if"), row("loop")};
-  for (const OperatorDef& op : *rows) {
-    if (op.name == name) return &op;
+  return {row(OpId::kIf), row(OpId::kLoop)};
+}
+
+std::vector<OperatorDef> MakeTable() {
+  std::vector<OperatorDef> table;
+  for (const auto& family :
+       {ops::ConvOperators(), ops::ConvTransposeOperators(), ops::PoolOperators(),
+        ops::MatmulOperators(), ops::NormalizationOperators(), ops::SoftmaxOperators(),
+        ops::ElementwiseOperators(), ops::UnaryOperators(), ops::ReduceOperators(),
+        ops::TransformOperators(), ops::GatherOperators(), ops::ResizeOperators(),
+        ops::QuantizeOperators(), ops::HostOperators(), ControlOperators()}) {
+    table.insert(table.end(), family.begin(), family.end());
   }
-  return nullptr;
+  const auto by_id = [](const OperatorDef& a, const OperatorDef& b) { return a.id < b.id; };
+  std::sort(table.begin(), table.end(), by_id);
+  for (size_t i = 0; i < table.size(); ++i) CHECK_EQ(table[i].id, static_cast<OpId>(i));
+  CHECK_EQ(table.size(), kOpCount);
+  return table;
 }
 
 const std::vector<OperatorDef>& Table() {
@@ -65,17 +62,18 @@ const std::vector<OperatorDef>& Table() {
 
 int64_t CountFlops(const Program& program) { return ops::CountOperations(program); }
 
+const OperatorDef& OperatorOf(OpId id) { return Table()[static_cast<size_t>(id)]; }
+
 const OperatorDef* FindOperator(absl::string_view name) {
-  const auto& table = Table();
-  const auto it =
-      std::lower_bound(table.begin(), table.end(), name,
-                       [](const OperatorDef& op, absl::string_view key) { return op.name < key; });
-  return it != table.end() && it->name == name ? &*it : FindControl(name);
+  const std::optional<OpId> id = FindOpId(name);
+  return id.has_value() ? &OperatorOf(*id) : nullptr;
 }
 
 std::vector<const OperatorDef*> AllOperators() {
   std::vector<const OperatorDef*> all;
-  for (const OperatorDef& op : Table()) all.push_back(&op);
+  for (const OperatorDef& op : Table()) {
+    if (op.id != OpId::kIf && op.id != OpId::kLoop) all.push_back(&op);
+  }
   return all;
 }
 

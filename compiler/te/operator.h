@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "compiler/te/builder.h"
+#include "compiler/te/op_id.h"
 
 namespace burnish {
 
@@ -113,10 +114,11 @@ struct OperatorTraits {
 };
 
 struct OperatorDef {
-  std::string name;  // Of Graph nodes: "conv", "add", ..
+  OpId id;
   FusionKind fusion;
   LayoutRule layout;
   OperatorTraits traits;
+  std::string name() const { return std::string(OpName(id)); }
   // Types of the outputs. INVALID_ARGUMENT in words a model's author understands: got, want.
   absl::StatusOr<std::vector<TensorType>> (*infer)(const Attributes&, absl::Span<const TensorType>);
   // Adds the operator's blocks. Called only with inputs that `infer` accepted.
@@ -130,8 +132,9 @@ struct OperatorDef {
 // matter.
 int64_t CountFlops(const Program& program);
 
-// Null where there is no such operator. Those of control flow ("if", "loop") are found, too; what
-// they compute, their bodies say.
+// The row of an operator. Control flow has rows, too; what it computes, its bodies say.
+const OperatorDef& OperatorOf(OpId id);
+// Null where there is no such operator.
 const OperatorDef* FindOperator(absl::string_view name);
 // Every operator of tensors, sorted by name.
 std::vector<const OperatorDef*> AllOperators();

@@ -78,7 +78,7 @@ std::vector<TensorType> TypesOf(const std::vector<TensorValue>& values) {
 
 Program DefineOperator(const OperatorDef& op, const Attributes& attributes,
                        absl::Span<const TensorType> inputs) {
-  TeBuilder te(op.name);
+  TeBuilder te(op.name());
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     tensors.push_back(te.Parameter(absl::StrCat("X", i), inputs[i], BufferRole::kInput));

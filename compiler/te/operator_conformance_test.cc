@@ -77,7 +77,7 @@ TEST(OperatorConformanceTest, StorageTypesRoundResultsOnce) {
       }
       const auto inferred = c.op->infer(c.attributes, TypesOf(inputs));
       if (!inferred.ok()) {
-        refused.insert(c.op->name);
+        refused.insert(c.op->name());
         continue;
       }
       const std::vector<TensorType>& types = *inferred;
@@ -109,9 +109,9 @@ TEST(OperatorConformanceTest, StorageTypesRoundResultsOnce) {
 
 TEST(OperatorConformanceTest, EveryOperatorHasACase) {
   std::set<std::string> covered;
-  for (const OperatorCase& c : ReadOperatorCases()) covered.insert(c.op->name);
+  for (const OperatorCase& c : ReadOperatorCases()) covered.insert(c.op->name());
   for (const OperatorDef* op : AllOperators()) {
-    EXPECT_TRUE(covered.count(op->name)) << op->name;
+    EXPECT_TRUE(covered.count(op->name())) << op->name();
   }
   EXPECT_EQ(covered.size(), AllOperators().size());
 }

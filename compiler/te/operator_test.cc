@@ -202,11 +202,11 @@ TEST(OperatorTest, FlopCountsMultiplyAddsAsTwo) {
 }
 
 TEST(OperatorTest, OperatorsAreFoundByNameAndListedInOrder) {
-  EXPECT_EQ(FindOperator("conv")->name, "conv");
+  EXPECT_EQ(FindOperator("conv")->name(), "conv");
   EXPECT_EQ(FindOperator("conv2"), nullptr);
   EXPECT_EQ(FindOperator(""), nullptr);
   const auto all = AllOperators();
-  for (size_t i = 1; i < all.size(); ++i) EXPECT_LT(all[i - 1]->name, all[i]->name);
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_LT(all[i - 1]->name(), all[i]->name());
 }
 
 TEST(AttributesTest, AbsentNamesGiveTheDefault) {

@@ -112,7 +112,7 @@ std::vector<Order> OrdersOf(const OperatorCase& c) {
 
 TEST(OperatorTraitsTest, TraitsFitTheKindOfFusion) {
   for (const OperatorDef* op : AllOperators()) {
-    SCOPED_TRACE(op->name);
+    SCOPED_TRACE(op->name());
     if (op->fusion == FusionKind::kElementwise) {
       // Else an operator that works in any order costs two transpositions in each image model.
       EXPECT_TRUE(op->layout == LayoutRule::kAnyOrder || op->layout == LayoutRule::kByChannel);
@@ -132,7 +132,7 @@ TEST(OperatorTraitsTest, ResultsOfAnyOrderFollowTheInputs) {
     for (const Order& order : OrdersOf(c)) {
       const std::vector<TensorValue> want = WantedInOrder(c, order);
       if (want.empty()) continue;
-      seen.insert(c.op->name);
+      seen.insert(c.op->name());
       const Attributes attributes = AttributesInOrder(*c.op, c.attributes, order);
       EXPECT_TRUE(AllNear(ResultsInOrder(c, attributes, order, /*all_inputs=*/true), want))
           << c.name;
@@ -141,7 +141,7 @@ TEST(OperatorTraitsTest, ResultsOfAnyOrderFollowTheInputs) {
   for (const OperatorDef* op : AllOperators()) {
     // Definitions of elementwise operators are looked at below, whatever their cases are.
     if (op->layout != LayoutRule::kAnyOrder || op->fusion == FusionKind::kElementwise) continue;
-    EXPECT_EQ(seen.count(op->name), 1u) << op->name << " has no case of two dimensions";
+    EXPECT_EQ(seen.count(op->name()), 1u) << op->name() << " has no case of two dimensions";
   }
 }
 
@@ -152,7 +152,7 @@ TEST(OperatorTraitsTest, ResultsByChannelFollowTheFirstInput) {
         c.op->layout == LayoutRule::kByChannel || c.op->layout == LayoutRule::kChannelsLast;
     const auto rank = static_cast<int64_t>(c.inputs[0].shape.size());
     if (!by_channel || rank < 3 || c.attributes.Int("channels_last", 0) != 0) continue;
-    seen.insert(c.op->name);
+    seen.insert(c.op->name());
     const Order order = ChannelsLastOrder(rank);
     const Attributes attributes = AttributesInOrder(*c.op, c.attributes, order);
     EXPECT_TRUE(AllNear(ResultsInOrder(c, attributes, order, /*all_inputs=*/false),
@@ -161,7 +161,7 @@ TEST(OperatorTraitsTest, ResultsByChannelFollowTheFirstInput) {
   }
   for (const OperatorDef* op : AllOperators()) {
     if (op->layout != LayoutRule::kByChannel && op->layout != LayoutRule::kChannelsLast) continue;
-    EXPECT_EQ(seen.count(op->name), 1u) << op->name << " has no case of three dimensions";
+    EXPECT_EQ(seen.count(op->name()), 1u) << op->name() << " has no case of three dimensions";
   }
 }
 
@@ -173,12 +173,12 @@ TEST(OperatorTraitsTest, OrderMattersWhereItIsFixed) {
     for (const Order& order : OrdersOf(c)) {
       const std::vector<TensorValue> want = WantedInOrder(c, order);
       const auto got = ResultsInOrder(c, c.attributes, order, /*all_inputs=*/true);
-      if (want.empty() || !AllNear(got, want)) order_matters.insert(c.op->name);
+      if (want.empty() || !AllNear(got, want)) order_matters.insert(c.op->name());
     }
   }
   for (const OperatorDef* op : AllOperators()) {
     if (op->layout != LayoutRule::kFixed || op->fusion == FusionKind::kHost) continue;
-    EXPECT_EQ(order_matters.count(op->name), 1u) << op->name;
+    EXPECT_EQ(order_matters.count(op->name()), 1u) << op->name();
   }
 }
 
@@ -239,7 +239,7 @@ TEST(OperatorTraitsTest, ReductionsSayWhetherTheyReadOnce) {
       points += volume;
     }
     const bool here = points == ElementCount(c.inputs[0].shape);
-    once.emplace(c.op->name, true).first->second &= here;
+    once.emplace(c.op->name(), true).first->second &= here;
   }
   for (const auto& [name, reads_once] : once) {
     EXPECT_EQ(FindOperator(name)->traits.reads_once, reads_once) << name;

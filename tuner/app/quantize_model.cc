@@ -16,8 +16,8 @@ namespace burnish {
 namespace {
 
 int64_t ProductCount(const Graph& graph) {
-  static const auto& products =
-      *new std::set<std::string>{"conv", "conv_transpose", "dense", "gemm", "matmul"};
+  static const auto& products = *new std::set<OpId>{OpId::kConv, OpId::kConvTranspose, OpId::kDense,
+                                                    OpId::kGemm, OpId::kMatmul};
   int64_t count = 0;
   for (const GraphNode& node : graph.nodes) count += products.count(node.op) > 0 ? 1 : 0;
   return count;

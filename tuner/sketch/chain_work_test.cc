@@ -70,7 +70,7 @@ std::vector<std::string> Functions() {
   for (const OperatorDef* def : AllOperators()) {
     if (def->fusion != FusionKind::kElementwise) continue;
     const auto types = def->infer(Attributes(), {kType});
-    if (types.ok() && types->size() == 1 && (*types)[0] == kType) names.push_back(def->name);
+    if (types.ok() && types->size() == 1 && (*types)[0] == kType) names.push_back(def->name());
   }
   return names;
 }

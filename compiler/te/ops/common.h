@@ -90,9 +90,8 @@ int64_t FlopsOf(const Attributes& attributes, Types types) {
 
 // A row whose operations are counted from its definition.
 template <auto infer, auto define>
-OperatorDef Row(std::string name, FusionKind fusion, LayoutRule layout,
-                OperatorTraits traits = {}) {
-  return {std::move(name), fusion, layout, std::move(traits), infer, define, &FlopsOf<define>};
+OperatorDef Row(OpId id, FusionKind fusion, LayoutRule layout, OperatorTraits traits = {}) {
+  return {id, fusion, layout, std::move(traits), infer, define, &FlopsOf<define>};
 }
 
 }  // namespace burnish::ops

@@ -97,8 +97,8 @@ InferResult InferInteger(const Attributes& attributes, Types inputs) {
 }  // namespace
 
 std::vector<OperatorDef> ConvOperators() {
-  return {Row<&Infer, &DefineConv>("conv", FusionKind::kReduction, LayoutRule::kChannelsLast),
-          Row<&InferInteger, &DefineConv>("conv_integer", FusionKind::kReduction,
+  return {Row<&Infer, &DefineConv>(OpId::kConv, FusionKind::kReduction, LayoutRule::kChannelsLast),
+          Row<&InferInteger, &DefineConv>(OpId::kConvInteger, FusionKind::kReduction,
                                           LayoutRule::kChannelsLast)};
 }
 

@@ -79,7 +79,7 @@ int64_t FlopCount(const Attributes& attributes, Types inputs) {
 }  // namespace
 
 std::vector<OperatorDef> ConvTransposeOperators() {
-  return {{"conv_transpose",
+  return {{OpId::kConvTranspose,
            FusionKind::kReduction,
            LayoutRule::kChannelsLast,
            {},

@@ -156,34 +156,33 @@ std::vector<Tensor> DefineWhere(TeBuilder& te, const Attributes&, Tensors inputs
 }
 
 template <auto infer, auto value>
-OperatorDef Elementwise(std::string name) {
-  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise,
-                                    LayoutRule::kAnyOrder);
+OperatorDef Elementwise(OpId id) {
+  return Row<infer, &Define<value>>(id, FusionKind::kElementwise, LayoutRule::kAnyOrder);
 }
 
 }  // namespace
 
 std::vector<OperatorDef> ElementwiseOperators() {
   return {
-      Elementwise<&InferArithmetic, &Function<ExprKind::kAdd>>("add"),
-      Elementwise<&InferArithmetic, &Function<ExprKind::kSub>>("sub"),
-      Elementwise<&InferArithmetic, &Function<ExprKind::kMul>>("mul"),
-      Elementwise<&InferArithmetic, &Function<ExprKind::kDiv>>("div"),
-      Elementwise<&InferArithmetic, &Function<ExprKind::kMin>>("min"),
-      Elementwise<&InferArithmetic, &Function<ExprKind::kMax>>("max"),
-      Elementwise<&InferMod, &ModOf>("mod"),
-      Elementwise<&InferPow, &PowOf>("pow"),
-      Elementwise<&InferEqual, &Function<ExprKind::kEq>>("equal"),
-      Elementwise<&InferCompare, &Function<ExprKind::kLt>>("less"),
-      Elementwise<&InferCompare, &Function<ExprKind::kLe>>("less_equal"),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kAdd>>(OpId::kAdd),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kSub>>(OpId::kSub),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kMul>>(OpId::kMul),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kDiv>>(OpId::kDiv),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kMin>>(OpId::kMin),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kMax>>(OpId::kMax),
+      Elementwise<&InferMod, &ModOf>(OpId::kMod),
+      Elementwise<&InferPow, &PowOf>(OpId::kPow),
+      Elementwise<&InferEqual, &Function<ExprKind::kEq>>(OpId::kEqual),
+      Elementwise<&InferCompare, &Function<ExprKind::kLt>>(OpId::kLess),
+      Elementwise<&InferCompare, &Function<ExprKind::kLe>>(OpId::kLessEqual),
       // Expressions have < and <= only.
-      Elementwise<&InferCompare, &Swapped<ExprKind::kLt>>("greater"),
-      Elementwise<&InferCompare, &Swapped<ExprKind::kLe>>("greater_equal"),
-      Elementwise<&InferLogical, &Function<ExprKind::kAnd>>("and"),
-      Elementwise<&InferLogical, &Function<ExprKind::kOr>>("or"),
-      Elementwise<&InferLogical, &Xor>("xor"),
-      Elementwise<&InferPrelu, &Prelu>("prelu"),
-      Row<&InferWhere, &DefineWhere>("where", FusionKind::kElementwise, LayoutRule::kAnyOrder),
+      Elementwise<&InferCompare, &Swapped<ExprKind::kLt>>(OpId::kGreater),
+      Elementwise<&InferCompare, &Swapped<ExprKind::kLe>>(OpId::kGreaterEqual),
+      Elementwise<&InferLogical, &Function<ExprKind::kAnd>>(OpId::kAnd),
+      Elementwise<&InferLogical, &Function<ExprKind::kOr>>(OpId::kOr),
+      Elementwise<&InferLogical, &Xor>(OpId::kXor),
+      Elementwise<&InferPrelu, &Prelu>(OpId::kPrelu),
+      Row<&InferWhere, &DefineWhere>(OpId::kWhere, FusionKind::kElementwise, LayoutRule::kAnyOrder),
   };
 }
 

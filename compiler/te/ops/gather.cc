@@ -160,9 +160,9 @@ std::vector<OperatorDef> GatherOperators() {
   const FusionKind injective = FusionKind::kInjective;
   const LayoutRule fixed = LayoutRule::kFixed;
   return {
-      Row<&InferGather, &DefineGather>("gather", injective, fixed),
-      Row<&InferGatherElements, &DefineGatherElements>("gather_elements", injective, fixed),
-      Row<&InferGatherNd, &DefineGatherNd>("gather_nd", injective, fixed),
+      Row<&InferGather, &DefineGather>(OpId::kGather, injective, fixed),
+      Row<&InferGatherElements, &DefineGatherElements>(OpId::kGatherElements, injective, fixed),
+      Row<&InferGatherNd, &DefineGatherNd>(OpId::kGatherNd, injective, fixed),
   };
 }
 

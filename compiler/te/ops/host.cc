@@ -73,7 +73,9 @@ std::vector<OperatorDef> Rows(std::index_sequence<index...>) {
   CHECK(AllHostKernels().size() <= infers.size());
   std::vector<OperatorDef> rows;
   for (size_t i = 0; i < AllHostKernels().size(); ++i) {
-    rows.push_back({.name = AllHostKernels()[i].name,
+    const std::optional<OpId> id = FindOpId(AllHostKernels()[i].name);
+    CHECK(id.has_value()) << AllHostKernels()[i].name;
+    rows.push_back({.id = *id,
                     .fusion = FusionKind::kHost,
                     .layout = LayoutRule::kFixed,
                     .traits = {},
@@ -122,8 +124,8 @@ HostType HostTypeOf(const TensorType& type) { return {ElementTypeOf(type.dtype),
 
 HostSignature HostSignatureOf(const OperatorDef& op, const Attributes& attributes,
                               absl::Span<const TensorType> inputs) {
-  const HostKernel* kernel = FindHostKernel(op.name);
-  CHECK(kernel != nullptr) << op.name;
+  const HostKernel* kernel = FindHostKernel(op.name());
+  CHECK(kernel != nullptr) << op.name();
   HostSignature call = CallOf(*kernel, attributes, inputs);
   RuntimeOr<std::vector<HostType>> outputs = kernel->infer(call);
   CHECK(outputs.ok()) << outputs.status().message();

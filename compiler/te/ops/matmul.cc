@@ -267,12 +267,12 @@ std::vector<Tensor> DefineMatmulBlocks(TeBuilder& te, const Attributes&, Tensors
 
 std::vector<OperatorDef> MatmulOperators() {
   return {
-      Row<&InferDense, &DefineDense>("dense", FusionKind::kReduction, LayoutRule::kFixed),
-      Row<&InferGemm, &DefineGemm>("gemm", FusionKind::kReduction, LayoutRule::kFixed),
-      Row<&InferMatmul, &DefineMatmul>("matmul", FusionKind::kReduction, LayoutRule::kFixed),
-      Row<&InferMatmulInteger, &DefineMatmulInteger>("matmul_integer", FusionKind::kReduction,
+      Row<&InferDense, &DefineDense>(OpId::kDense, FusionKind::kReduction, LayoutRule::kFixed),
+      Row<&InferGemm, &DefineGemm>(OpId::kGemm, FusionKind::kReduction, LayoutRule::kFixed),
+      Row<&InferMatmul, &DefineMatmul>(OpId::kMatmul, FusionKind::kReduction, LayoutRule::kFixed),
+      Row<&InferMatmulInteger, &DefineMatmulInteger>(OpId::kMatmulInteger, FusionKind::kReduction,
                                                      LayoutRule::kFixed),
-      Row<&InferMatmulBlocks, &DefineMatmulBlocks>("matmul_blocks", FusionKind::kReduction,
+      Row<&InferMatmulBlocks, &DefineMatmulBlocks>(OpId::kMatmulBlocks, FusionKind::kReduction,
                                                    LayoutRule::kFixed),
   };
 }

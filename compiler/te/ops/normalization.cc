@@ -222,13 +222,15 @@ std::vector<Tensor> DefineLrn(TeBuilder& te, const Attributes& attributes, Tenso
 
 std::vector<OperatorDef> NormalizationOperators() {
   return {
-      Row<&InferBatchNorm, &DefineBatchNorm>("batch_norm", FusionKind::kElementwise,
+      Row<&InferBatchNorm, &DefineBatchNorm>(OpId::kBatchNorm, FusionKind::kElementwise,
                                              LayoutRule::kByChannel),
-      Row<&InferLayerNorm, &DefineLayerNorm>("layer_norm", FusionKind::kOpaque, LayoutRule::kFixed),
-      Row<&InferInstanceNorm, &DefineInstanceNorm>("instance_norm", FusionKind::kOpaque,
+      Row<&InferLayerNorm, &DefineLayerNorm>(OpId::kLayerNorm, FusionKind::kOpaque,
+                                             LayoutRule::kFixed),
+      Row<&InferInstanceNorm, &DefineInstanceNorm>(OpId::kInstanceNorm, FusionKind::kOpaque,
                                                    LayoutRule::kFixed),
-      Row<&InferGroupNorm, &DefineGroupNorm>("group_norm", FusionKind::kOpaque, LayoutRule::kFixed),
-      Row<&InferLrn, &DefineLrn>("lrn", FusionKind::kOpaque, LayoutRule::kByChannel),
+      Row<&InferGroupNorm, &DefineGroupNorm>(OpId::kGroupNorm, FusionKind::kOpaque,
+                                             LayoutRule::kFixed),
+      Row<&InferLrn, &DefineLrn>(OpId::kLrn, FusionKind::kOpaque, LayoutRule::kByChannel),
   };
 }
 

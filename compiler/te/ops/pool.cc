@@ -158,8 +158,8 @@ InferResult InferAverage(const Attributes& attributes, Types inputs) {
 
 std::vector<OperatorDef> PoolOperators() {
   return {
-      Row<&InferMax, &DefineMax>("max_pool", FusionKind::kReduction, LayoutRule::kChannelsLast),
-      Row<&InferAverage, &DefineAverage>("average_pool", FusionKind::kReduction,
+      Row<&InferMax, &DefineMax>(OpId::kMaxPool, FusionKind::kReduction, LayoutRule::kChannelsLast),
+      Row<&InferAverage, &DefineAverage>(OpId::kAveragePool, FusionKind::kReduction,
                                          LayoutRule::kChannelsLast),
   };
 }

@@ -89,18 +89,17 @@ std::vector<Tensor> Define(TeBuilder& te, const Attributes&, Tensors inputs) {
 }
 
 template <auto infer, auto value>
-OperatorDef Elementwise(std::string name) {
-  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise,
-                                    LayoutRule::kAnyOrder);
+OperatorDef Elementwise(OpId id) {
+  return Row<infer, &Define<value>>(id, FusionKind::kElementwise, LayoutRule::kAnyOrder);
 }
 
 }  // namespace
 
 std::vector<OperatorDef> QuantizeOperators() {
   return {
-      Elementwise<&InferQuantize<false>, &QuantizeOf>("quantize"),
-      Elementwise<&InferDequantize, &DequantizeOf>("dequantize"),
-      Elementwise<&InferQuantize<true>, &RequantizeOf>("requantize"),
+      Elementwise<&InferQuantize<false>, &QuantizeOf>(OpId::kQuantize),
+      Elementwise<&InferDequantize, &DequantizeOf>(OpId::kDequantize),
+      Elementwise<&InferQuantize<true>, &RequantizeOf>(OpId::kRequantize),
   };
 }
 

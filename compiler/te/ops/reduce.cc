@@ -218,18 +218,18 @@ std::vector<OperatorDef> ReduceOperators() {
   const OperatorTraits along_axis = {
       .dimension_attributes = {{"axis", DimensionAttribute::Kind::kAxis}}};
   return {
-      Row<&InferNumber, &Define<kSumRule>>("reduce_sum", reduction, any, once),
-      Row<&InferNumber, &Define<kMeanRule>>("reduce_mean", reduction, any, once),
-      Row<&InferReduce, &Define<kMaxRule>>("reduce_max", reduction, any, once),
-      Row<&InferReduce, &Define<kMinRule>>("reduce_min", reduction, any, once),
-      Row<&InferNumber, &Define<kProdRule>>("reduce_prod", reduction, any, once),
-      Row<&InferNumber, &Define<kL1Rule>>("reduce_l1", reduction, any, once),
-      Row<&InferFloat, &Define<kL2Rule>>("reduce_l2", reduction, any, once),
-      Row<&InferFloat, &Define<kLogSumRule>>("reduce_log_sum", reduction, any, once),
-      Row<&InferFloat, &DefineLogSumExp>("reduce_log_sum_exp", opaque, any, twice),
-      Row<&InferNumber, &Define<kSumSquareRule>>("reduce_sum_square", reduction, any, once),
-      Row<&InferArg, &DefineArg<Combiner::kMax>>("argmax", opaque, any, along_axis),
-      Row<&InferArg, &DefineArg<Combiner::kMin>>("argmin", opaque, any, along_axis),
+      Row<&InferNumber, &Define<kSumRule>>(OpId::kReduceSum, reduction, any, once),
+      Row<&InferNumber, &Define<kMeanRule>>(OpId::kReduceMean, reduction, any, once),
+      Row<&InferReduce, &Define<kMaxRule>>(OpId::kReduceMax, reduction, any, once),
+      Row<&InferReduce, &Define<kMinRule>>(OpId::kReduceMin, reduction, any, once),
+      Row<&InferNumber, &Define<kProdRule>>(OpId::kReduceProd, reduction, any, once),
+      Row<&InferNumber, &Define<kL1Rule>>(OpId::kReduceL1, reduction, any, once),
+      Row<&InferFloat, &Define<kL2Rule>>(OpId::kReduceL2, reduction, any, once),
+      Row<&InferFloat, &Define<kLogSumRule>>(OpId::kReduceLogSum, reduction, any, once),
+      Row<&InferFloat, &DefineLogSumExp>(OpId::kReduceLogSumExp, opaque, any, twice),
+      Row<&InferNumber, &Define<kSumSquareRule>>(OpId::kReduceSumSquare, reduction, any, once),
+      Row<&InferArg, &DefineArg<Combiner::kMax>>(OpId::kArgmax, opaque, any, along_axis),
+      Row<&InferArg, &DefineArg<Combiner::kMin>>(OpId::kArgmin, opaque, any, along_axis),
   };
 }
 

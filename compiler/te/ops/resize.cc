@@ -273,7 +273,7 @@ std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors 
 
 std::vector<OperatorDef> ResizeOperators() {
   return {
-      Row<&Infer, &Define>("resize", FusionKind::kInjective, LayoutRule::kAnyOrder,
+      Row<&Infer, &Define>(OpId::kResize, FusionKind::kInjective, LayoutRule::kAnyOrder,
                            {.dimension_attributes = {{"scales", DimensionAttribute::Kind::kValues},
                                                      {"sizes", DimensionAttribute::Kind::kValues},
                                                      {"roi", DimensionAttribute::Kind::kPairs}}})};

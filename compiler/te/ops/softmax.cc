@@ -63,9 +63,9 @@ std::vector<OperatorDef> SoftmaxOperators() {
   const OperatorTraits along_axis = {
       .dimension_attributes = {{"axis", DimensionAttribute::Kind::kAxis, /*fallback=*/-1}}};
   return {
-      Row<&Infer, &DefineSoftmax>("softmax", FusionKind::kOpaque, LayoutRule::kAnyOrder,
+      Row<&Infer, &DefineSoftmax>(OpId::kSoftmax, FusionKind::kOpaque, LayoutRule::kAnyOrder,
                                   along_axis),
-      Row<&Infer, &DefineLogSoftmax>("log_softmax", FusionKind::kOpaque, LayoutRule::kAnyOrder,
+      Row<&Infer, &DefineLogSoftmax>(OpId::kLogSoftmax, FusionKind::kOpaque, LayoutRule::kAnyOrder,
                                      along_axis),
   };
 }

@@ -314,14 +314,16 @@ std::vector<OperatorDef> TransformOperators() {
   const DimensionAttribute axes = {"axes", DimensionAttribute::Kind::kAxes};
   const DimensionAttribute pads = {"pads", DimensionAttribute::Kind::kPairs};
   return {
-      Row<&InferTranspose, &DefineTranspose>("transpose", moves, fixed,
+      Row<&InferTranspose, &DefineTranspose>(OpId::kTranspose, moves, fixed,
                                              {.movement = Movement::kIndexed}),
-      Row<&InferReshape, &DefineReshape>("reshape", moves, fixed, {.movement = Movement::kView}),
-      Row<&InferExpand, &DefineExpand>("expand", moves, fixed, {.movement = Movement::kIndexed}),
-      Row<&InferConcat, &DefineConcat>("concat", moves, any, {{axis}, Movement::kView}),
-      Row<&InferSplit, &DefineSplit>("split", moves, any, {{axis}, Movement::kView}),
-      Row<&InferSlice, &DefineSlice>("slice", moves, any, {{axes}, Movement::kIndexed}),
-      Row<&InferPad, &DefinePad>("pad", moves, any, {{pads}, Movement::kSelected}),
+      Row<&InferReshape, &DefineReshape>(OpId::kReshape, moves, fixed,
+                                         {.movement = Movement::kView}),
+      Row<&InferExpand, &DefineExpand>(OpId::kExpand, moves, fixed,
+                                       {.movement = Movement::kIndexed}),
+      Row<&InferConcat, &DefineConcat>(OpId::kConcat, moves, any, {{axis}, Movement::kView}),
+      Row<&InferSplit, &DefineSplit>(OpId::kSplit, moves, any, {{axis}, Movement::kView}),
+      Row<&InferSlice, &DefineSlice>(OpId::kSlice, moves, any, {{axes}, Movement::kIndexed}),
+      Row<&InferPad, &DefinePad>(OpId::kPad, moves, any, {{pads}, Movement::kSelected}),
   };
 }
 

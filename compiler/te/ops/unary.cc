@@ -186,48 +186,47 @@ std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors 
 }
 
 template <auto infer, auto value>
-OperatorDef Elementwise(std::string name) {
-  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise,
-                                    LayoutRule::kAnyOrder);
+OperatorDef Elementwise(OpId id) {
+  return Row<infer, &Define<value>>(id, FusionKind::kElementwise, LayoutRule::kAnyOrder);
 }
 
 }  // namespace
 
 std::vector<OperatorDef> UnaryOperators() {
   return {
-      Elementwise<&InferNumber, &Function<ExprKind::kNeg>>("neg"),
-      Elementwise<&InferNumber, &Function<ExprKind::kAbs>>("abs"),
-      Elementwise<&InferNumber, &Function<ExprKind::kSign>>("sign"),
-      Elementwise<&InferFloat, &Function<ExprKind::kSqrt>>("sqrt"),
-      Elementwise<&InferFloat, &Function<ExprKind::kExp>>("exp"),
-      Elementwise<&InferFloat, &Function<ExprKind::kLog>>("log"),
-      Elementwise<&InferFloat, &Function<ExprKind::kTanh>>("tanh"),
-      Elementwise<&InferFloat, &Function<ExprKind::kErf>>("erf"),
-      Elementwise<&InferFloat, &Function<ExprKind::kSin>>("sin"),
-      Elementwise<&InferFloat, &Function<ExprKind::kCos>>("cos"),
-      Elementwise<&InferFloat, &Function<ExprKind::kFloor>>("floor"),
-      Elementwise<&InferFloat, &Function<ExprKind::kCeil>>("ceil"),
-      Elementwise<&InferFloat, &Function<ExprKind::kRound>>("round"),
-      Elementwise<&InferNot, &Function<ExprKind::kNot>>("not"),
-      Elementwise<&InferIsNan, &Function<ExprKind::kIsNan>>("is_nan"),
-      Elementwise<&InferFloat, &Reciprocal>("reciprocal"),
-      Elementwise<&InferAny, &Identity>("identity"),
-      Elementwise<&InferCast, &CastTo>("cast"),
-      Elementwise<&InferNumber, &Relu>("relu"),
-      Elementwise<&InferFloat, &LeakyRelu>("leaky_relu"),
-      Elementwise<&InferFloat, &Elu>("elu"),
-      Elementwise<&InferFloat, &Selu>("selu"),
-      Elementwise<&InferCelu, &Celu>("celu"),
-      Elementwise<&InferFloat, &ThresholdedRelu>("thresholded_relu"),
-      Elementwise<&InferNumber, &Clip>("clip"),
-      Elementwise<&InferFloat, &Sigmoid>("sigmoid"),
-      Elementwise<&InferFloat, &HardSigmoid>("hard_sigmoid"),
-      Elementwise<&InferFloat, &HardSwish>("hard_swish"),
-      Elementwise<&InferFloat, &Silu>("silu"),
-      Elementwise<&InferGelu, &Gelu>("gelu"),
-      Elementwise<&InferFloat, &Softplus>("softplus"),
-      Elementwise<&InferFloat, &Softsign>("softsign"),
-      Elementwise<&InferFloat, &Mish>("mish"),
+      Elementwise<&InferNumber, &Function<ExprKind::kNeg>>(OpId::kNeg),
+      Elementwise<&InferNumber, &Function<ExprKind::kAbs>>(OpId::kAbs),
+      Elementwise<&InferNumber, &Function<ExprKind::kSign>>(OpId::kSign),
+      Elementwise<&InferFloat, &Function<ExprKind::kSqrt>>(OpId::kSqrt),
+      Elementwise<&InferFloat, &Function<ExprKind::kExp>>(OpId::kExp),
+      Elementwise<&InferFloat, &Function<ExprKind::kLog>>(OpId::kLog),
+      Elementwise<&InferFloat, &Function<ExprKind::kTanh>>(OpId::kTanh),
+      Elementwise<&InferFloat, &Function<ExprKind::kErf>>(OpId::kErf),
+      Elementwise<&InferFloat, &Function<ExprKind::kSin>>(OpId::kSin),
+      Elementwise<&InferFloat, &Function<ExprKind::kCos>>(OpId::kCos),
+      Elementwise<&InferFloat, &Function<ExprKind::kFloor>>(OpId::kFloor),
+      Elementwise<&InferFloat, &Function<ExprKind::kCeil>>(OpId::kCeil),
+      Elementwise<&InferFloat, &Function<ExprKind::kRound>>(OpId::kRound),
+      Elementwise<&InferNot, &Function<ExprKind::kNot>>(OpId::kNot),
+      Elementwise<&InferIsNan, &Function<ExprKind::kIsNan>>(OpId::kIsNan),
+      Elementwise<&InferFloat, &Reciprocal>(OpId::kReciprocal),
+      Elementwise<&InferAny, &Identity>(OpId::kIdentity),
+      Elementwise<&InferCast, &CastTo>(OpId::kCast),
+      Elementwise<&InferNumber, &Relu>(OpId::kRelu),
+      Elementwise<&InferFloat, &LeakyRelu>(OpId::kLeakyRelu),
+      Elementwise<&InferFloat, &Elu>(OpId::kElu),
+      Elementwise<&InferFloat, &Selu>(OpId::kSelu),
+      Elementwise<&InferCelu, &Celu>(OpId::kCelu),
+      Elementwise<&InferFloat, &ThresholdedRelu>(OpId::kThresholdedRelu),
+      Elementwise<&InferNumber, &Clip>(OpId::kClip),
+      Elementwise<&InferFloat, &Sigmoid>(OpId::kSigmoid),
+      Elementwise<&InferFloat, &HardSigmoid>(OpId::kHardSigmoid),
+      Elementwise<&InferFloat, &HardSwish>(OpId::kHardSwish),
+      Elementwise<&InferFloat, &Silu>(OpId::kSilu),
+      Elementwise<&InferGelu, &Gelu>(OpId::kGelu),
+      Elementwise<&InferFloat, &Softplus>(OpId::kSoftplus),
+      Elementwise<&InferFloat, &Softsign>(OpId::kSoftsign),
+      Elementwise<&InferFloat, &Mish>(OpId::kMish),
   };
 }
 
