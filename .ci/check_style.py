@@ -3,7 +3,8 @@
 Errors: a path of the machine it was written on; a path that leaves the repository; a package index
 that only one place has; a stream, a flag or JSON in a room that every front end links; a link of a page to
 nothing; a sentence of a page that nobody reads to its end; more words in all pages than anybody reads; an
-instruction's name in more files than its row and the loop that measures it. Warnings: files that are longer than
+instruction's name in more files than its row and the loop that measures it; an operator's name in code that has
+its OpId. Warnings: files that are longer than
 reads well (CONTRIBUTING.md).
 """
 
@@ -38,6 +39,15 @@ SENTENCES_FREE = {"CHANGELOG.md"}  # Versions that are out.
 TEXT_LIMIT_BYTES = 1 << 20
 INSTRUCTIONS = pathlib.Path("compiler/target/instruction.cc")
 INSTRUCTION_ROW = re.compile(r'^    \w+\("(\w+)"', re.M)
+OPERATORS = pathlib.Path("compiler/te/op_id.h")
+OPERATOR_ROW = re.compile(r'^  X\(k\w+, "(\w+)"\)', re.M)
+# Code that sees operators, but for importers, also that of what people write, and what only tests link. In
+# definitions, too, other things have such names: modes, and functions of the IR.
+SEES_OPERATORS = re.compile(r'^#include "compiler/(?:graph/\w+|te/(?:op_id|operator))\.h"', re.M)
+NAMES_OPERATORS = re.compile(r"compiler/frontend/|compiler/graph/(?:graph_testing|random_\w+)\.|tuner/.*_test_util\.|"
+                             r"compiler/te/(?:op_id\.h|ops/)|tuner/app/operator_spec\.cc")
+# A word that names another thing: an attribute, or a pass.
+NO_OPERATOR = re.compile(r'(?:\.(?:Ints?|Floats?|String|Has|Set)\(|\.name = )\s*"\w+"')
 SOURCE = re.compile(r"(?!tests/)(?!.*(?:_test|/test_\w+)\.).*\.(?:cc|h|py)$")
 LIMITS = ((re.compile(r"_test\.(cc|py)$"), 1000), (re.compile(r"\.h$"), 200),
           (re.compile(r"\.(cc|c|py)$"), 500))
@@ -136,10 +146,26 @@ def check_instructions(paths, errors):
             errors.append(f"{name}, an instruction, stands in {', '.join(found)}: ask its row in {INSTRUCTIONS}")
 
 
+def check_operators(paths, errors):
+    names = OPERATOR_ROW.findall(OPERATORS.read_text(encoding="utf-8"))
+    if len(names) < 100:
+        errors.append(f"{OPERATORS}: its table cannot be read")
+    literal = re.compile(rf'"({"|".join(names)})"')
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        if NAMES_OPERATORS.match(str(path)) or not SEES_OPERATORS.search(text):
+            continue
+        for number, line in enumerate(NO_OPERATOR.sub("", text).splitlines(), 1):
+            for name in literal.findall(line.partition("// ")[0]):
+                errors.append(f'{path}:{number}: names the operator "{name}": compare its OpId')
+
+
 def main():
     errors, warnings = [], []
     paths = tracked()
-    check_instructions([path for path in paths if SOURCE.match(str(path)) and path.is_file()], errors)
+    sources = [path for path in paths if SOURCE.match(str(path)) and path.is_file()]
+    check_instructions(sources, errors)
+    check_operators(sources, errors)
     check_pages([path for path in paths if path.suffix == ".md" and path.is_file()], errors)
     for path in paths:
         check(path, errors, warnings)
