@@ -193,6 +193,12 @@ int64_t OperandBytes(const Program& program, const Expr& load) {
   return ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
 }
 
+Decision PrefetchDecision(const SketchOptions& options) {
+  Decision prefetch{.name = "prefetch", .kind = DecisionKind::kChoice, .values = {0}};
+  if (options.prefetch) prefetch.values.push_back(1);
+  return prefetch;
+}
+
 Decision ChunksDecision() { return {.name = "chunks", .values = {2, 4, 8, 16, 32}}; }
 
 Expr IsWorthAChunk(const IsaModel& isa, const Program& program, const Contraction& c,

@@ -73,6 +73,8 @@ int64_t SegmentDepth(const Program& program, const Contraction& c);
 // Of the tensor that an operand is loaded from.
 int64_t OperandBytes(const Program& program, const Expr& load);
 
+// Whether what is packed is prefetched.
+Decision PrefetchDecision(const SketchOptions& options);
 // In how many chunks a worker's rows may go, each through all panels while it stays in the second
 // cache.
 Decision ChunksDecision();
