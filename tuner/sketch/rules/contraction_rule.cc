@@ -94,7 +94,7 @@ class VectorTile {
     tile_.unrolled = s_.Decide(std::move(unrolled));
     vectors_ = FloorDiv(nr_, lanes_);
     tile_.width = unit_.intrinsic.empty() || unit_.shifted ? nr_ : vectors_;
-    tile_.rows_stream = Lt(mr_, vectors_);
+    tile_.panel_streams = Lt(mr_, vectors_);
     if (Is(Shared::kBlocks)) {
       tile_.warps = s_.Decide({.name = "warps", .values = {1, 2, 4, 8}});
       return RequireOfThreads();

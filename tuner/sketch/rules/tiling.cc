@@ -153,8 +153,8 @@ class Tiling {
     Append(loops, inner);
     s_.Reorder(loops);
     // Few rows: they are broadcast once and the panel streams; else the other way round.
-    if (in_tile_ && tile_.rows_stream != nullptr) {
-      s_.If(tile_.rows_stream, [&] { s_.Reorder({vector_, in_tile_}); });
+    if (in_tile_ && tile_.panel_streams != nullptr) {
+      s_.If(tile_.panel_streams, [&] { s_.Reorder({vector_, in_tile_}); });
     }
     s_.Stage(s_.FindBlock(name_), New("acc"), around_, tile_.sums);
   }

@@ -52,25 +52,27 @@ struct Tile {
   // ---- The unit.
   std::string intrinsic;  // An instruction that is a nest; empty: vectors.
   Scope sums = Scope::kRegister;
-  Expr columns;               // Sums of one vector, or columns of one instruction.
-  int64_t lanes = 1;          // Elements of a vector; of a packed one that is copied for one call.
+  Expr columns;               // Of one vector, or of one instruction.
+  int64_t lanes = 1;          // Elements of a vector, where there is no instruction.
   int64_t depth = 1;          // Products that one instruction adds to each sum.
-  int64_t packed = 0;         // So many of these lie side by side; 0: all.
+  int64_t packed = 0;         // So many of these lie side by side where they are packed; 0: all.
   bool shifted = false;       // The last panel begins early, among the columns before it.
   VarId row_axis = -1;        // Rows of one instruction are taken from it; -1: it has one row.
   Expr rows;                  // So many.
   bool shifted_rows = false;  // The last tile begins early as well.
 
   // ---- Sizes. Null where the form or the unit has no such thing.
-  Expr tile_rows;    // In instructions.
-  Expr width;        // Of a panel: columns of an instruction that takes all evenly, else elements.
-  Expr unrolled;     // Steps of the reduction that are written out; null: no loop for them.
-  Expr rows_stream;  // Where it holds, columns go outside of a tile's rows.
-  Expr block;        // Of the segment, in elements.
-  Expr chunks, row_parts, column_parts, warps;
-  Expr prefetch;      // Whether what is packed is prefetched; not for kBlocks.
-  int64_t parts = 1;  // Workers that have a part.
-  bool even = false;  // Panels are split by workers first, and then by width.
+  Expr tile_rows;  // In instructions.
+  Expr width;      // Of a panel: in instructions that take all columns evenly, else in elements.
+  Expr unrolled;   // Steps of the reduction that are written out; null: no loop for them.
+  Expr panel_streams;            // Where it holds, a tile's columns go outside of its rows.
+  Expr block;                    // Of the segment, in elements.
+  Expr chunks;                   // Of a worker's rows.
+  Expr row_parts, column_parts;  // Of the grid.
+  Expr warps;                    // Of a block of threads, each with rows of its own.
+  Expr prefetch;                 // Whether what is packed is prefetched; not for kBlocks.
+  int64_t parts = 1;             // Workers that have a part.
+  bool even = false;             // Panels are split by workers first, and then by width.
 };
 
 // `schedule` with the tile's sizes decided: the structure as its steps. `program`: what `c` is of.
